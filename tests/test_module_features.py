@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from built import TOP, module
+from headers import OPTIONS, fake_headers
 
 from armvisor_lab.archive import kernels
 
@@ -139,3 +140,93 @@ def test_it_asks_again_only_after_a_change(tmp_path: Path):
     tests.write_text(tests.read_text() + "\n#ifdef AV_TEST_NEW\nint test;\n#endif\n")
     assert asked(KCFLAGS="-DOTHER")
     assert header.read_text() == first + "#define AV_HAS_NEW 1\n"
+
+
+HEADERS = TOP / "module/compat/headers.sh"
+
+
+def judge(folder: Path, *flags: str, **env: str) -> tuple[int, str]:
+    words = [str(HEADERS), str(folder), *flags]
+    done = subprocess.run(words, env=os.environ | env, capture_output=True, text=True, check=False)
+    assert done.stdout == "" and done.stderr.count("\n") == (done.returncode != 0)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("release", "good"),
+    [
+        ("5.14.0-570.12.1.el9_6.aarch64", True),
+        ("5.14.0", True),
+        ("5.100.1", True),
+        ("6.12.118+deb13-cloud-arm64", True),
+        ("10.0.0-rc1", True),
+        ("5.13.19", False),
+        ("5.4.0-200-generic", False),
+        ("4.18.0-553.el8_10.aarch64", False),
+    ],
+)
+def test_kernels_from_5_14_on_will_do(tmp_path: Path, release: str, good: bool):
+    status, said = judge(fake_headers(tmp_path / "kernel", release))
+    assert (status == 0) == good, said
+    assert good or said == (
+        f"armvisor: kernel {release} is too old: the module is built for 5.14 and later\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lacks", "says"),
+    [
+        ("", "there is no folder '{}': install the kernel's headers, or give "),
+        ("Makefile", "'{}' has no Makefile, so it holds no kernel headers: give "),
+        ("include/generated/autoconf.h", "the kernel in '{}' is not configured (no include/"),
+        ("include/config/kernel.release", "the kernel in '{}' is not prepared (no include/"),
+        ("Module.symvers", "the kernel in '{}' has no Module.symvers, the list of what it exports"),
+    ],
+)
+def test_what_headers_lack_is_one_sentence(tmp_path: Path, lacks: str, says: str):
+    folder = tmp_path / "kernel"
+    if lacks:
+        (fake_headers(folder) / lacks).unlink()
+    status, said = judge(folder)
+    assert status == 1
+    assert said.startswith(f"armvisor: {says.format(folder)}")
+    if lacks == "Module.symvers":
+        assert judge(folder, KBUILD_MODPOST_WARN="1") == (0, "")
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_that_the_kernel_lacks_is_named(tmp_path: Path, option: str):
+    folder = fake_headers(tmp_path / "kernel", without=option)
+    status, said = judge(folder)
+    assert status == 1
+    if option == "ARM64":
+        assert said.endswith("is not for arm64: give the headers of an arm64 kernel\n")
+    else:
+        assert f"was built without CONFIG_{option}, which the module needs" in said
+    with (folder / "include/generated/autoconf.h").open("a") as file:
+        file.write(f"#define CONFIG_{option}_MODULE 1\n")
+    assert judge(folder) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacks"),
+    [
+        ((), ""),
+        (("CC=sh",), ""),
+        (("CC=sh -m64", "CROSS_COMPILE=no-such-"), ""),
+        (("CC=no-such-gcc",), "no-such-gcc"),
+        (("ARCH=arm64", "CROSS_COMPILE=no-such-"), "no-such-gcc"),
+        (("CC=no-such-clang", "LLVM=1"), "no-such-clang"),
+    ],
+)
+def test_a_compiler_that_is_missing_is_named(tmp_path: Path, flags: tuple[str, ...], lacks: str):
+    said = f"armvisor: the compiler {lacks} is missing: install it, or name another as CC=…\n"
+    assert judge(fake_headers(tmp_path / "kernel"), *flags) == ((1, said) if lacks else (0, ""))
+
+
+def test_make_says_what_is_missing_first(tmp_path: Path):
+    words = ["make", "-s", "-C", str(TOP / "module"), f"OUT={tmp_path}/out", "KVER=x"]
+    words.append(f"KDIR={fake_headers(tmp_path / 'kernel', '5.10.0')}")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and done.stdout == ""
+    assert done.stderr.startswith("armvisor: kernel 5.10.0 is too old: ")

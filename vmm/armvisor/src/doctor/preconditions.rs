@@ -64,7 +64,7 @@ pub const MODULE: [Precondition; 7] = [
 ];
 
 /// The oldest kernel that the module builds for (module/dkms.conf).
-const OLDEST: (u32, u32) = (6, 1);
+const OLDEST: (u32, u32) = (5, 14);
 /// The kernels in the README's table.
 const TRIED: [(u32, u32); 3] = [(6, 1), (6, 12), (7, 3)];
 /// The only page size that the module supports.
@@ -104,7 +104,7 @@ pub(super) fn release(m: &Machine) -> Answer {
             "the kernel is {release}, and the module was not tried with it"
         )),
         Some(_) => Answer::bad(format!(
-            "the kernel is {release}, and the module builds for 6.1 and later"
+            "the kernel is {release}, and the module builds for 5.14 and later"
         ))
         .do_this("boot a newer kernel"),
     }

@@ -7,9 +7,15 @@ const WHAT_THE_MODULE_REFUSES: &[Case] = &[
     ("release", |_| {}, Fine, "6.12.9-arm64"),
     (
         "release",
-        |m| m.release = "6.0.1".into(),
+        |m| m.release = "5.13.19".into(),
         Bad,
-        "builds for 6.1 and later",
+        "builds for 5.14 and later",
+    ),
+    (
+        "release",
+        |m| m.release = "5.14.0-570.el9".into(),
+        Warn,
+        "not tried",
     ),
     ("release", |m| m.release = "6.1.0".into(), Fine, ""),
     ("release", |m| m.release = "6.8.0".into(), Warn, "not tried"),
