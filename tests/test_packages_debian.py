@@ -45,7 +45,7 @@ useradd -m stranger
 echo "installed: $(installed)"
 echo "loaded: $(loaded)"
 systemctl is-enabled armvisor-module
-systemd-analyze verify /usr/share/doc/armvisor/examples/armvisor@.service && echo verified
+systemd-analyze --man=no verify /usr/share/doc/armvisor/examples/armvisor@.service && echo verified
 hello
 """
 
