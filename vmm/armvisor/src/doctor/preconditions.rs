@@ -143,7 +143,7 @@ pub(super) fn address_bits(m: &Machine) -> Answer {
         .and_then(|config| config.set.get("ARM64_VA_BITS")?.parse::<u32>().ok());
     match m.address_bits.or(configured) {
         Some(bits) if ADDRESS_BITS.contains(&bits) => {
-            Answer::ok(&format!("addresses are {bits} bits wide"))
+            Answer::ok(format!("addresses are {bits} bits wide"))
         }
         Some(bits) => refused("address_bits", &format!("{bits} bits")),
         None => Answer::unknown("cannot tell how wide the kernel's addresses are")
