@@ -50,6 +50,9 @@ static void test_bind(void)
 		/* The first slot's last page, and the page behind it. */
 		{ 299 * PAGE_SIZE, 2, -EEXIST },
 		{ 300 * PAGE_SIZE, 2, 0 },
+		/* The page before the second slot's first, and that. */
+		{ 1023 * PAGE_SIZE, 2, -EEXIST },
+		{ 1022 * PAGE_SIZE, 2, 0 },
 		{ 0, 1, -EEXIST },
 	};
 	unsigned int i;
