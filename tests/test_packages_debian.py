@@ -60,8 +60,10 @@ runuser -u user -- armvisor doctor || echo "doctor: $?"
 
 FAILED_UPGRADE = """
 cp /boot/vmlinuz-* /tmp/vmlinuz
-runuser -u user -- armvisor run --kernel /tmp/vmlinuz --name long \\
-	--append panic=0 --console none </dev/null &
+cp /boot/initrd.img-* /tmp/initrd
+chmod a+r /tmp/initrd
+runuser -u user -- armvisor run --kernel /tmp/vmlinuz --initrd /tmp/initrd --name long \\
+	--append 'rdinit=/usr/bin/sleep -- 1000000' --console none </dev/null &
 sleep 20
 runuser -u user -- armvisor list | grep long
 dpkg -i ./broken.deb || echo "dpkg: $?"
@@ -73,7 +75,7 @@ hello
 echo "unit: $(dpkg-query -W -f '${db:Status-Status}' armvisor-dkms)"
 """
 
-# The VM of the failed upgrade, whose kernel has panicked and stays, runs on.
+# The VM of the failed upgrade, which sleeps, runs on.
 UPGRADE = """
 dpkg -i ./newer.deb
 echo "installed: $(installed)"
