@@ -147,9 +147,15 @@ remove_version() {
 	rmdir "$tree" 2>/dev/null || true
 }
 
+# DKMS itself leaves a module that is not the one that it built.
 remove_dkms() {
 	for old in $(dkms_versions); do
 		remove_version "$old"
+	done
+	find /lib/modules -name 'armvisor.ko*' | while read -r file; do
+		rm -f "$file"
+		kernel=${file#/lib/modules/}
+		depmod "${kernel%%/*}"
 	done
 }
 

@@ -182,6 +182,16 @@ def test_removal_leaves_nothing(root: Root, how: str):
     assert root.installed() == root.installed(OTHER) == "1"
 
 
+def test_removal_takes_a_module_that_dkms_did_not_build(root: Root):
+    """DKMS 3.2 leaves it where it is."""
+    for place in ("updates/dkms", "extra"):
+        other = root.path(f"/lib/modules/{RUNNING}/{place}/armvisor.ko.xz")
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("another\n")
+    assert root.run("--package remove").returncode == 0
+    assert root.files() == []
+
+
 def test_a_module_of_an_installation_without_dkms_gives_way(root: Root):
     assert root.run("--package remove").returncode == 0
     old = root.path(f"/lib/modules/{RUNNING}/updates/armvisor.ko")
