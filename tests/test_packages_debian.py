@@ -6,13 +6,12 @@ the module there with Debian's own compiler, which takes an emulated board many 
 """
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from built import TOP, make
+from built import host_disk
 from made_packages import build, field, repack
 
 from armvisor_lab.archive.packages import Packages
@@ -123,12 +122,7 @@ class Debian:
     """A Debian that goes through its boots once, in order; tests look at what each said."""
 
     def __init__(self, work: Path) -> None:
-        make(str(TOP / "guests"), "host")
-        disk = work / "disk.img"
-        subprocess.run(
-            ["cp", "--sparse=always", TOP / "build/guests/host-trixie/disk.img", disk], check=True
-        )
-        self.host = Host(disk)
+        self.host = Host(host_disk(work))
         self.debs = {file.name.partition("_")[0]: file for file in build("deb", work / "debs")}
         self.version = field(self.debs["armvisor"], "Version")
         self.newer = self.version + ".newer"

@@ -37,6 +37,15 @@ def bounce(kernel: str) -> Path:
     return TOP / "build/bounce" / kernel / "armvisor_bounce.ko"
 
 
+def host_disk(folder: Path) -> Path:
+    """A copy, in a folder, of a disk with a Debian that has systemd, headers and a compiler."""
+    make(str(TOP / "guests"), "host")
+    disk = folder / "disk.img"
+    source = TOP / "build/guests/host-trixie/disk.img"
+    subprocess.run(["cp", "--sparse=always", source, disk], check=True)
+    return disk
+
+
 @cache
 def work_disk() -> Path:
     """The disk with the programs of guests/work, which keep a VM's CPUs busy."""
