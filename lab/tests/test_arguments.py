@@ -55,7 +55,7 @@ def test_bad_files_are_refused(text):
         ["--smp", "two"],
         ["--memory", "0"],
         ["--memory", "100000G"],
-        ["--cpu", "cortex-a53"],
+        ["--cpu", "cortex-a78"],
         ["--kernel", "5.10"],
         ["--flavour", "rpi"],
         ["--timeout", "0"],
