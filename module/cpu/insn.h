@@ -104,7 +104,7 @@ static inline u64 av_insn_iss(const struct av_insn *insn)
 {
 	return FIELD_GET(AV_SYS_OP0, insn->enc) << 20 | FIELD_GET(AV_SYS_OP2, insn->enc) << 17 |
 	       FIELD_GET(AV_SYS_OP1, insn->enc) << 14 | FIELD_GET(AV_SYS_CRN, insn->enc) << 10 |
-	       insn->rt << 5 | FIELD_GET(AV_SYS_CRM, insn->enc) << 1 | !insn->write;
+	       insn->rt << 5 | FIELD_GET(AV_SYS_CRM, insn->enc) << 1 | (insn->write ? 0 : 1);
 }
 
 /* The feature ID space, a read of which says what it is also where there is no such register. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "host_world.h"
+#include "switch/wide.h"
 
 /* Single pages first, then blocks. */
 #define SINGLES		12288
@@ -17,6 +18,8 @@ static bool block_used[BLOCKS];
 
 struct page fake_zero_page;
 struct shrinker fake_shrinker;
+/* Tables of 48 bits; entries are inner shareable. */
+struct av_host_tables av_host_tables = { .t0sz = AV_TSZ_48, .t1sz = AV_TSZ_48, .shareable = 0x300 };
 int host_allocs;
 
 static unsigned int allocated;
