@@ -24,8 +24,10 @@ def test_there_are_no_findings():
     done = sparse(TOP / "module")
     assert done.returncode == 0, done.stdout + done.stderr
     said = re.search(r"^sparse: (\d+) files, 0 findings$", done.stdout, re.M)
-    folders = [path for path in (TOP / "module").rglob("*.c") if "tests" not in path.parts]
-    assert said and int(said[1]) == len(folders), done.stdout
+    files = [path for path in (TOP / "module").rglob("*.c") if "tests" not in path.parts]
+    # On kernels with other pages than 4 KiB it is the module; here it is not built.
+    files.remove(TOP / "module/refuse.c")
+    assert said and int(said[1]) == len(files), done.stdout
 
 
 @pytest.mark.parametrize(
