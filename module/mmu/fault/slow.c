@@ -297,6 +297,8 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 	}
 	if (r->work != AV_ABORT_ANSWERED)
 		answer->err = work(vcpu, seq);
+	if (unlikely(reader.nr))
+		av_mem_learn(vcpu, &reader, seq);
 	srcu_read_unlock(&vcpu->vm->srcu, idx);
 	if (unlikely(answer->kind == AV_ANSWER_DEVICE))
 		note_device(vcpu->mmu, vcpu->srf, &view, seq, answer);

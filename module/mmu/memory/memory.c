@@ -341,8 +341,13 @@ static __always_inline const struct av_slot *reader_slot(struct av_mem_reader *r
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
 	const struct av_slot *slot = reader_slot(ctx, ipa);
+	struct av_mem_reader *reader = ctx;
 
-	return slot ? load64(slot, ipa, val) : 1;
+	if (!slot)
+		return 1;
+	if (unlikely(!av_pfn_cache_page(slot, ipa >> PAGE_SHIFT)))
+		reader->unknown[reader->nr++ % AV_MEM_UNKNOWN] = ipa >> PAGE_SHIFT;
+	return load64(slot, ipa, val);
 }
 
 const struct av_mem_ops av_mem_reader_ops = {
@@ -363,6 +368,33 @@ static int read64_now(void *ctx, u64 ipa, u64 *val)
 const struct av_mem_ops av_mem_reader_now_ops = {
 	.read64 = read64_now,
 };
+
+static void learn(struct av_vcpu *vcpu, u64 gfn, struct av_seq seq)
+{
+	struct av_slot *slot = av_vm_slot(vcpu->vm, gfn);
+	struct page *page;
+	u8 rights = AV_R;
+	u64 pa;
+
+	/* Pages of a file of ours are found without being known. */
+	if (!slot || slot->gmem || av_mem_prepare(slot, gfn) ||
+	    av_mem_hold_present(slot, gfn, 1, &rights, &page) != 1)
+		return;
+	pa = page_to_phys(page);
+	av_mmu_lock(vcpu);
+	if (!slot->dying && !(pa & ~AV_PTE_ADDR) && !av_mem_raced(vcpu->vm, slot, gfn, seq))
+		av_pfn_cache_note(slot, gfn, pa, false);
+	av_mmu_unlock(vcpu);
+	av_mem_release(page, rights);
+}
+
+void av_mem_learn(struct av_vcpu *vcpu, const struct av_mem_reader *reader, struct av_seq seq)
+{
+	unsigned int i;
+
+	for (i = 0; i < min_t(unsigned int, reader->nr, AV_MEM_UNKNOWN); i++)
+		learn(vcpu, reader->unknown[i], seq);
+}
 
 static int load_words(const u64 __user *from, u64 *words, unsigned int n)
 {

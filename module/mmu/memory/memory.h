@@ -184,6 +184,8 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end);
 
 /* ---- words ---- */
 
+#define AV_MEM_UNKNOWN		4
+
 /*
  * A reader of guest memory for one walk, or a few: most words are in the same slot as the one
  * before. Use it in a single srcu section.
@@ -191,7 +193,16 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end);
 struct av_mem_reader {
 	const struct av_slots *slots;
 	const struct av_slot *slot;
+	/* frames of tables that were read, whose pages are not known: the last ones of nr */
+	u64 unknown[AV_MEM_UNKNOWN];
+	unsigned int nr;
 };
+
+/*
+ * Get to know the pages of tables that a walk has read since seq was read: light exits walk by
+ * known pages. May sleep. The caller holds the slots.
+ */
+void av_mem_learn(struct av_vcpu *vcpu, const struct av_mem_reader *reader, struct av_seq seq);
 
 /* For the walker; ctx is a struct av_mem_reader. */
 extern const struct av_mem_ops av_mem_reader_ops;
