@@ -315,3 +315,37 @@ fn a_line_has_what_there_is() {
         "{line}"
     );
 }
+
+#[test]
+fn a_vm_whose_light_exits_miss_often_says_so() {
+    let counts = |new: u64, user: u64| {
+        let vcpu: &[(&str, u64)] = &[
+            ("total", 2000),
+            ("exit_short", 1500),
+            ("entry_flush", 600),
+            ("image_miss_new", new),
+            ("image_miss_user", user),
+            ("image_miss_vmalloc", 1),
+            ("image_miss_other", 2),
+        ];
+        Cost::new(&stat(1.0, &[vcpu, vcpu], &[]), None)
+    };
+    let few = counts(3, 0);
+    let tlb = few.tlb.unwrap();
+    assert_eq!((tlb.entry_flush, tlb.light, tlb.missed), (1200, 2988, 12));
+    assert_eq!(tlb.missed_again, 2);
+    assert!(!tlb.misses_often() && !text(&few).contains("often miss"));
+    assert!(text(&few).contains("TLB: 1200 entries flushed all of it; 2988 light exits"));
+    let again = text(&counts(3, 90));
+    assert!(
+        again.contains("often miss") && again.contains("of the VMM"),
+        "{again}"
+    );
+    let starts = text(&counts(90, 3));
+    assert!(
+        starts.contains("often miss") && starts.contains("starts"),
+        "{starts}"
+    );
+    // KVM counts none of this, nor does an older module.
+    assert!(Cost::new(&module(), None).tlb.is_none());
+}

@@ -190,6 +190,44 @@ pub struct Cost {
     pub terms: Terms,
     /// Faults between the two looks, and memory at the later one.
     pub memory: Memory,
+    /// What exits did to the CPU's TLB. None where KVM does not count it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<Tlb>,
+}
+
+/// Flushes of a CPU's whole TLB, and what spared them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tlb {
+    /// Entries into the guest that flushed.
+    pub entry_flush: u64,
+    /// Exits that were answered in the host's image, as far as they did not miss: they flush nothing.
+    pub light: u64,
+    /// Light exits that used what the image lacks, and so flushed where entries do.
+    pub missed: u64,
+    /// Those of them by user memory, and by vmalloc memory: they miss again each time.
+    pub missed_again: u64,
+}
+
+/// A VM misses often if one light exit in so many does.
+const OFTEN: u64 = 50;
+
+impl Tlb {
+    fn new(counted: &Counted) -> Option<Self> {
+        let missed = |why: &str| counted.get(&format!("image_miss_{why}"));
+        let again = missed("user")? + missed("vmalloc")?;
+        let all = again + missed("new")? + missed("other")?;
+        Some(Self {
+            entry_flush: counted.get("entry_flush")?,
+            light: counted.get("exit_short")?.saturating_sub(all),
+            missed: all,
+            missed_again: again,
+        })
+    }
+
+    /// Whether the image is of little use to this VM.
+    pub fn misses_often(&self) -> bool {
+        self.missed > self.light / OFTEN
+    }
 }
 
 /// Statistics of all vCPUs, from one look to another.
@@ -359,6 +397,7 @@ impl Cost {
             fast_ns: fast_ns(now),
             terms: Terms::default(),
             memory: memory(&classes, now),
+            tlb: Tlb::new(&counted),
             places,
             classes,
         };

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Cost, Row};
+use super::{Cost, Row, Tlb};
 
 const NONE: &str = "-";
 
@@ -67,6 +67,23 @@ fn heading(cost: &Cost) -> Option<String> {
     ))
 }
 
+/// What exits did to the TLB, and what to do where the image of the host does not help.
+fn flushes(tlb: &Tlb) -> String {
+    let mut text = format!(
+        "TLB: {} entries flushed all of it; {} light exits stayed in the image of the host, {} missed\n",
+        tlb.entry_flush, tlb.light, tlb.missed,
+    );
+    if tlb.misses_often() {
+        text += "light exits often miss what they use: ";
+        text += if tlb.missed_again > tlb.missed / 2 {
+            "memory from vmalloc or of the VMM, which the image cannot have; please report it\n"
+        } else {
+            "expected while a VM starts, and on kernels with KASAN; otherwise please report it\n"
+        };
+    }
+    text
+}
+
 /// The whole of it.
 pub fn text(cost: &Cost) -> String {
     let mut text = heading(cost).unwrap_or_default();
@@ -122,6 +139,9 @@ pub fn text(cost: &Cost) -> String {
         or_none(memory.shadow_bytes, |bytes| (bytes >> 10).to_string()),
         number(memory.shadow_trees),
     );
+    if let Some(tlb) = &cost.tlb {
+        text += &flushes(tlb);
+    }
     text
 }
 
