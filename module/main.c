@@ -17,6 +17,7 @@
 #include "mmu/mmu.h"
 #include "preconditions.h"
 #include "stats/stats.h"
+#include "switch/image.h"
 #include "switch/leave.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
@@ -42,6 +43,7 @@ static const struct step steps[] = {
 	{ av_imp_ids_init, NULL },
 	{ av_asid_init, NULL },
 	{ av_window_init, av_window_exit },
+	{ av_image_init, av_image_exit },
 	{ av_cpu_selftest, NULL },
 	{ av_pmu_host_init, NULL },
 	{ av_mmu_init, av_mmu_exit },

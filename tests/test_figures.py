@@ -85,9 +85,12 @@ def test_the_modules_exits_are_within_their_bounds(measured: Measured):
     """A figure over its bound fails the run."""
     # No fewer than it takes to save what a trap must save.
     assert all(measured.values[name, "armvisor"] > 40 for name in EXITS), measured.values
-    # With accounting it is dearer, and by no more than the bound has.
-    judged = re.search(rf"within its bound: {ACCOUNTING} (\S+) times", measured.stderr)
-    assert judged and 1 < float(judged[1]) <= 1.02
+    assert f"within its bound: {ACCOUNTING} " in measured.stderr
+    # With accounting it is dearer, by the seven instructions that the module's README explains.
+    plain, accounting = (
+        measured.values["hypercall", v] for v in ("armvisor", "armvisor-accounting")
+    )
+    assert 0 < accounting - plain <= 7
 
 
 @pytest.mark.conformance

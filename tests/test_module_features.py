@@ -26,6 +26,7 @@ SINCE = {
     "HRTIMER_SETUP": (6, 13),
     "WAIT_PRIORITY_EXCLUSIVE": (6, 17),
     "SNAPSHOT_ID": (7, 2),
+    "REALM_WORLD": (6, 13),
     "YOUNG_BOOL": (7, 1),
     "VM_FLAGS_SET": (6, 3),
     "SHRINKER_ALLOC": (6, 7),

@@ -76,15 +76,20 @@ def test_no_copy_of_the_window_refers_to_the_other(tmp_path, section, function, 
 COPIES = (".av_window.text", ".av_timed.text")
 
 
+# Not of the vectors of light exits in the image, which each copy has for itself.
+VBAR = ("vbar_el1, x3", "vbar_el1, x4")
+
+
 def test_both_copies_are_entered_at_the_same_offsets():
-    """The plain copy's low alias enters the high alias of either copy, which begins by setting
-    VBAR_EL1.
+    """The plain copy's low alias, or C in the image of the host, enters the high alias of either
+    copy, which begins by setting VBAR_EL1.
     """
     entries = []
     for section in COPIES:
         lines = code(module("stable"), "-j", section)
-        entries.append([i for i, words in enumerate(lines) if words[:2] == ["msr", "vbar_el1, x3"]])
-    assert len(entries[0]) == 2 and entries[0] == entries[1]
+        sets = [i for i, words in enumerate(lines) if words[0] == "msr" and words[1] in VBAR]
+        entries.append(sets)
+    assert len(entries[0]) == 3 and entries[0] == entries[1]
 
 
 def test_plain_code_passes(tmp_path):

@@ -46,7 +46,7 @@ def _predicts(options, does) -> int:
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     """A checkout with one measurement, which does what `does` says."""
-    does = {"value": 400.0}
+    does = {"value": 300.0}
 
     def measure(_progress) -> Outcome:
         if isinstance(does["value"], BaseException):
@@ -69,7 +69,7 @@ def built(tmp_path, monkeypatch):
 def test_it_writes_a_record_and_a_page(built, capsys):
     folder, _ = built
     assert cli.main(["bench"]) == 0
-    assert json.loads((folder / "bench.json").read_text())["figures"][0]["value"] == 400
+    assert json.loads((folder / "bench.json").read_text())["figures"][0]["value"] == 300
     page = (folder / "bench.html").read_text()
     assert "hypercall.armvisor" in page
     # Between 1000 and 6000 is the 2449 that is so many times the one as the other is of it.

@@ -19,6 +19,7 @@
 #include "cpu/cpu.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
+#include "switch/private.h"
 #include "switch/switch.h"
 
 #define AV_STATS_NAME_SIZE	48
@@ -142,6 +143,14 @@ static u64 av_window_taken(const struct av_vcpu_stats *s)
 	       av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
 }
 
+/* Light exits that have left the TLB alone. */
+static u64 av_kept(const struct av_vcpu_stats *s)
+{
+	const struct av_vcpu *vcpu = container_of(s, struct av_vcpu, stats);
+
+	return READ_ONCE(s->event[AV_EVENT_EXIT_SHORT]) - READ_ONCE(vcpu->sw->priv->nr_lost);
+}
+
 /* Counts of events that are kept elsewhere: by the window, and flushes at entry. */
 static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event)
 {
@@ -153,7 +162,7 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	case AV_EVENT_WALK:
 		return av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
 	case AV_EVENT_ENTRY_FLUSH:
-		return av_switch_flushes() ? READ_ONCE(s->account.exits) : 0;
+		return av_switch_flushes() ? READ_ONCE(s->account.exits) - av_kept(s) : 0;
 	default:
 		return 0;
 	}

@@ -12,6 +12,7 @@
 #include "irq/irq.h"
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
+#include "switch/image.h"
 
 static int av_vcpu_release(struct inode *inode, struct file *file)
 {
@@ -96,7 +97,7 @@ static void av_vcpu_free_pages(struct av_vcpu *vcpu)
 {
 	free_page((unsigned long)vcpu->run);
 	av_srf_free(vcpu->srf);
-	kvfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
+	av_image_kvfree(container_of(vcpu, struct av_vcpu_whole, vcpu));
 }
 
 /* The vCPU's interrupts are already destroyed; nobody can reach it. */
@@ -109,7 +110,7 @@ void av_vcpu_free(struct av_vcpu *vcpu)
 
 static struct av_vcpu *av_vcpu_alloc(struct av_vm *vm, int id)
 {
-	struct av_vcpu_whole *whole = kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	struct av_vcpu_whole *whole = av_image_kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
 	struct av_vcpu *vcpu;
 
 	if (!whole)

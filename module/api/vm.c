@@ -15,6 +15,7 @@
 #include "mmio/mmio.h"
 #include "mmu/mmu.h"
 #include "stats/stats.h"
+#include "switch/image.h"
 #include "switch/switch.h"
 #include "vm/device.h"
 
@@ -86,7 +87,7 @@ static int av_vm_init_parts(struct av_vm *vm)
 static struct av_vm *av_vm_alloc(void)
 {
 	static atomic_t serial;
-	struct av_vm_whole *whole = kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
+	struct av_vm_whole *whole = av_image_kvzalloc(sizeof(*whole), GFP_KERNEL_ACCOUNT);
 	struct av_vm *vm;
 
 	if (!whole)
@@ -117,7 +118,7 @@ static struct av_vm *av_vm_alloc(void)
 cleanup:
 	cleanup_srcu_struct(&vm->srcu);
 free:
-	kvfree(whole);
+	av_image_kvfree(whole);
 	return NULL;
 }
 
@@ -125,10 +126,11 @@ static void av_vm_free(struct av_vm *vm)
 {
 	av_seal_vm_destroy(vm);
 	av_stats_vm_destroy(&vm->stats);
+	av_image_forget_percpu(vm->srcu.sda, sizeof(*vm->srcu.sda));
 	cleanup_srcu_struct(&vm->irq_srcu);
 	cleanup_srcu_struct(&vm->srcu);
 	mmdrop(vm->mm);
-	kvfree(container_of(vm, struct av_vm_whole, vm));
+	av_image_kvfree(container_of(vm, struct av_vm_whole, vm));
 }
 
 struct av_vm *av_vm_create(unsigned long type)

@@ -49,6 +49,17 @@ bool test(struct system_time_snapshot *now)
 }
 #endif
 
+/* ---- the machine ----------------------------------------------------------------------- */
+
+/* 6.13 */
+#ifdef AV_TEST_REALM_WORLD
+#include <asm/rsi.h>
+bool test(void)
+{
+	return is_realm_world();
+}
+#endif
+
 /* ---- memory ---------------------------------------------------------------------------- */
 
 /* 7.1: an MMU notifier's young callbacks return bool. */

@@ -230,6 +230,8 @@ int av_handle_exit(struct av_vcpu *vcpu)
 		av_count(&vcpu->stats, AV_EXIT_SERROR);
 		return av_vm_kill(vcpu, "an SError (ESR %#llx) came while SErrors were masked",
 				  srf->esr);
+	case AV_EXCEPTION_MISSED:
+		return 1;
 	default:
 		return handle_window(vcpu);
 	}

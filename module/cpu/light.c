@@ -15,6 +15,7 @@
 #include "cpu/quick.h"
 #include "cpu/stay.h"
 #include "mmu/mmu.h"
+#include "switch/private.h"
 
 /* SYS with op1 0 and CRn 8. */
 static bool is_tlbi(u64 insn)
@@ -122,26 +123,45 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 /* asked: by the switcher, for synchronous exceptions only and never while srf->slow is set. */
 static __always_inline bool light(struct av_vcpu *vcpu, bool asked)
 {
-	const struct av_srf *srf = vcpu->srf;
-
 	av_stay_ended(vcpu);
-	if (unlikely(!answer(vcpu, srf, asked))) {
-		vcpu->cpu->declined = true;
-		return false;
-	}
-	av_stay_begins(vcpu);
-	return true;
+	if (likely(answer(vcpu, vcpu->srf, asked)))
+		return true;
+	vcpu->cpu->declined = true;
+	return false;
 }
 
 bool av_vcpu_light(struct av_vcpu *vcpu)
 {
-	return light(vcpu, false);
+	if (!light(vcpu, false))
+		return false;
+	av_stay_begins(vcpu);
+	return true;
+}
+
+/* Declined, or done under the host's tables. */
+static noinline bool lost(struct av_vcpu *vcpu, bool answered)
+{
+	struct av_private *priv = vcpu->sw->priv;
+
+	priv->nr_lost++;
+	if (answered && av_image_missed(priv) && !priv->hopeless) {
+		/* Leave, so that the next one does not miss the same. */
+		vcpu->srf->exit = AV_EXCEPTION_MISSED;
+		vcpu->cpu->declined = true;
+		return false;
+	}
+	return answered;
 }
 
 bool av_vcpu_short(void *data)
 {
 	struct av_vcpu *vcpu = data;
+	bool answered;
 
 	av_stat_inc(&vcpu->stats, AV_EVENT_EXIT_SHORT);
-	return light(vcpu, true);
+	answered = light(vcpu, true);
+	if (unlikely(!answered || !vcpu->sw->priv->kept) && !lost(vcpu, answered))
+		return false;
+	av_stay_begins(vcpu);
+	return true;
 }

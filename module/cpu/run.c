@@ -39,6 +39,7 @@
 #include "cpu/steal.h"
 #include "irq/irq.h"
 #include "mmu/mmu.h"
+#include "switch/image.h"
 #include "switch/offsets.h"
 #include "switch/private.h"
 #include "switch/switch.h"
@@ -332,6 +333,19 @@ static bool enter_guest(struct av_vcpu *vcpu)
 	return entered;
 }
 
+/* The image gets what the stay's light exits missed. */
+static noinline void learn(struct av_vcpu *vcpu)
+{
+	const struct srcu_struct *srcu = &vcpu->vm->srcu;
+	struct av_image_misses misses = {};
+
+	av_image_learn(vcpu->vm->sw, vcpu->sw->priv, srcu->sda, sizeof(*srcu->sda), &misses);
+	av_stat_add(&vcpu->stats, AV_EVENT_IMAGE_NEW, misses.learned);
+	av_stat_add(&vcpu->stats, AV_EVENT_IMAGE_USER, misses.user);
+	av_stat_add(&vcpu->stats, AV_EVENT_IMAGE_VMALLOC, misses.vmalloc);
+	av_stat_add(&vcpu->stats, AV_EVENT_IMAGE_OTHER, misses.other);
+}
+
 static int run_loop(struct av_vcpu *vcpu)
 {
 	int ret;
@@ -339,6 +353,8 @@ static int run_loop(struct av_vcpu *vcpu)
 	do {
 		ret = before_entry(vcpu);
 		if (ret > 0 && enter_guest(vcpu)) {
+			if (unlikely(av_image_missed(vcpu->sw->priv)))
+				learn(vcpu);
 			av_mmu_leave_stub(vcpu);
 			if (unlikely(av_irq_unsettled(vcpu)))
 				av_irq_settle(vcpu);

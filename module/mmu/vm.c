@@ -14,13 +14,14 @@
 #include "mmu/host_ops.h"
 #include "mmu/mmu.h"
 #include "mmu/roots/ttbr_cache.h"
+#include "switch/image.h"
 
 int av_mmu_vm_init(struct av_vm *vm)
 {
 	struct av_vm_mmu *mmu = vm->mmu;
 	struct av_slots *slots = kzalloc(sizeof(*slots), GFP_KERNEL_ACCOUNT);
 	struct av_shadow_limits max = av_vm_limits(1, 0);
-	struct av_pt **by_id = kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
+	struct av_pt **by_id = av_image_kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT);
 	int ret = -ENOMEM;
 
 	if (!slots || !by_id)
@@ -40,7 +41,7 @@ int av_mmu_vm_init(struct av_vm *vm)
 	mmu->registered = true;
 	return 0;
 fail:
-	kvfree(by_id);
+	av_image_kvfree(by_id);
 	kfree(slots);
 	return ret;
 }
@@ -96,7 +97,7 @@ void av_mmu_vm_destroy(struct av_vm *vm)
 	av_mmu_drop_all(vm);
 	av_copies_free(vm);
 	av_annex_free(vm);
-	kvfree(mmu->shadow.by_id);
+	av_image_kvfree(mmu->shadow.by_id);
 	free_slots(vm);
 }
 

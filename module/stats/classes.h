@@ -96,7 +96,12 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
 	X(INSN_CHANGED,	"insn_changed")		/* the instruction changed since its abort */ \
 	X(BLOCK_FILL,	"shadow_block_fill")	/* 2 MiB blocks written */	\
-	X(EXIT_SHORT,	"exit_short")		/* light exits by the short switch */
+	X(EXIT_SHORT,	"exit_short")		/* light exits by the short switch */ \
+	/* exceptions of light exits in the image (switch/image.h), by what was missing */ \
+	X(IMAGE_NEW,	"image_miss_new")	/* in the image from then on */ \
+	X(IMAGE_USER,	"image_miss_user")	/* user memory */	\
+	X(IMAGE_VMALLOC, "image_miss_vmalloc")	/* vmalloc memory that is not ours */ \
+	X(IMAGE_OTHER,	"image_miss_other")	/* nothing is there, or it is there already */
 
 /*
  * The class "fast" by register or instruction: X(REGISTER, "name"). The rows from HVC on count in

@@ -27,8 +27,8 @@
  *	guest			guest	guest	context's
  *
  * Under H, the host's tree is live only together with aux. Under G, only hop and aux of one VM are
- * live: they map nothing of a guest, and an address in them never changes its mapping. Global host
- * entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the whole
+ * live, and on some hosts its image: they map nothing of a guest, and no address has two mappings,
+ * nor two tables, in them. Global host entries match under every ASID: if the host has any, SW_FLUSH makes the low code flush the whole
  * TLB once the host's tree is out of TTBR1. Our entries are never global: the way back needs no
  * flush.
  *
@@ -37,6 +37,8 @@
  * runs from aux, T0SZ while TTBR0 is empty and the code runs from hop. So no table is ever live
  * under another size than its own, but the hop root for a moment, which then maps nothing. The
  * copy of the window's code is patched for that (switch/vectors.S, wide_sites).
+ *
+ * Light exits have tables of their own where they can, the image: switch/image.h.
  *
  * Registers. av_switch_enter(priv) is an ordinary C function, called with interrupts off; all
  * of DAIF is masked from its first lines to its last. In the window, SP_EL1 is the high address
@@ -48,23 +50,24 @@
  * authentication and EPAN (srf->light promises that the others are as the host needs them). If
  * C has dealt with the exit, the guest continues; otherwise the rest of the full exit follows.
  *
- * Speculation. This code and the VM's register files, which hold the addresses of three tables,
+ * Speculation. This code and the VM's register files, which hold the addresses of four tables,
  * are mapped while the guest runs: a core without CSV3 could read them at EL0. The private
  * page, which holds the host's tables and return address, is not mapped then. It is accessed
- * only under aux, with its low address in x0.
+ * only under aux, with its low address in x0, and in the image.
  */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
 #include "switch/offsets.h"
 #include "switch/threads.S"
 
+#define ENTER_SIZE	2048
+
 /* Frame of av_switch_enter on the host's stack. */
 #define F_X29		0
 #define F_X19		16
-#define F_PRIVATE	96
+#define F_PRIVATE	FRAME_PRIVATE
 #define F_DAIF		104
-#define F_X18		112
-#define F_SIZE		128
+#define F_SIZE		SW_FRAME
 
 	.text
 
@@ -90,6 +93,8 @@
 	msr	ttbr0_el1, \ttbr0
 	.endm
 
+	/* In one page, which never leaves the image: its code must not be missed (switch/image.h). */
+	.balign	ENTER_SIZE
 SYM_FUNC_START(av_switch_enter)
 	stp	x29, x30, [sp, #-F_SIZE]!
 	mov	x29, sp
@@ -100,7 +105,7 @@ SYM_FUNC_START(av_switch_enter)
 	stp	x27, x28, [sp, #F_X19 + 64]
 	mrs	x1, daif
 	stp	x0, x1, [sp, #F_PRIVATE]
-	str	x18, [sp, #F_X18]
+	str	x18, [x0, #SW_H_X18]
 	msr	daifset, #0xf
 
 	mrs	x1, ttbr0_el1
@@ -150,16 +155,15 @@ SYM_FUNC_START(av_switch_enter)
 	add	x16, x16, #(.Llow_entry - av_window_code)
 	br	x16
 
-	/* x0 is the private page: its host address or its low one. */
+	/* x0 is the private page: its host address, its low one or the image's. */
 .Lreturn:
 	hint	#36				/* bti j */
 .Lback:
-	ldr	x1, [x0, #SW_H_SP]
-	mov	sp, x1
 	ldp	x2, x3, [x0, #SW_H_TTBR0]
 	ldr	x4, [x0, #SW_TTBR_NONE]
 	ldr	x5, [x0, #SW_H_TCR]
-	ldr	x0, [sp, #F_PRIVATE]
+	ldr	x6, [x0, #SW_H_SP]
+	ldr	x0, [x0, #SW_SELF]
 	msr	ttbr0_el1, x4
 	isb
 	msr	ttbr1_el1, x3
@@ -169,6 +173,7 @@ SYM_FUNC_START(av_switch_enter)
 	msr	tcr_el1, x5
 1:	isb
 	msr	ttbr0_el1, x2
+	mov	sp, x6
 	swap_back vbar_el1, SW_H_VBAR
 	swap_back sp_el0, SW_H_SP_EL0
 	swap_back sctlr_el1, SW_H_SCTLR
@@ -181,7 +186,7 @@ SYM_FUNC_START(av_switch_enter)
 
 	ldr	x1, [sp, #F_DAIF]
 	msr	daif, x1
-	ldr	x18, [sp, #F_X18]
+	ldr	x18, [x0, #SW_H_X18]
 	ldp	x27, x28, [sp, #F_X19 + 64]
 	ldp	x25, x26, [sp, #F_X19 + 48]
 	ldp	x23, x24, [sp, #F_X19 + 32]
@@ -189,6 +194,15 @@ SYM_FUNC_START(av_switch_enter)
 	ldp	x19, x20, [sp, #F_X19]
 	ldp	x29, x30, [sp], #F_SIZE
 	ret
+
+	/* The guest's roots in x2, x3: C may have changed the exception level. Clobbers x6, x7. */
+	.macro	guests_roots srf
+	ldr	w7, [\srf, #SRF_VMODE]
+	ldr	x2, [\srf, #SRF_ROOT0]
+	ubfx	w7, w7, #2, #1
+	add	x6, \srf, x7, lsl #3
+	ldr	x3, [x6, #SRF_ROOT1_EL0]
+	.endm
 
 	/* A light exit. x0 is the private page's low address; x19 to x28 are the guest's. */
 SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
@@ -202,9 +216,10 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	mov	sp, x5
 	msr	sp_el0, x6
 	isb
-	ldr	x18, [sp, #F_X18]
 	mov	x29, sp
 	ldr	x0, [sp, #F_PRIVATE]
+	ldr	x18, [x0, #SW_H_X18]
+.Llight_call:
 	ldr	x1, [x0, #SW_LIGHT_PSTATE]
 	cbnz	x1, .Llight_pstate
 .Llight_ask:
@@ -212,13 +227,12 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	blr	x1
 	ldr	x1, [sp, #F_PRIVATE]
 	tbz	w0, #0, .Llight_leave		/* a bool: only its low bits are defined */
-	/* C may have taken the vCPU to the other exception level. */
+	ldr	x4, [x1, #SW_KEPT]
+	cbnz	x4, .Llight_again_image
 	ldr	x6, [x1, #SW_SRF]
-	ldr	w7, [x6, #SRF_VMODE]
-	ldr	x2, [x6, #SRF_ROOT0]
-	ubfx	w7, w7, #2, #1
-	add	x6, x6, x7, lsl #3
-	ldr	x3, [x6, #SRF_ROOT1_EL0]
+	guests_roots x6
+	ldr	x4, [x1, #SW_IMAGE]
+	str	x4, [x1, #SW_KEPT]
 	stp	x2, x3, [x1, #SW_TTBR0]
 	ldp	x2, x3, [x1, #SW_TTBR_NONE]	/* and aux */
 	ldr	x5, [x1, #SW_H_TTBR1_HOP]
@@ -230,19 +244,80 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 
 	/* Rare: restore host PSTATE before any other C code runs. */
 .Llight_pstate:
+	ldr	x0, [x0, #SW_SELF]
 	bl	av_switch_light_pstate
 	ldr	x0, [sp, #F_PRIVATE]
 	b	.Llight_ask
 
+	/*
+	 * A light exit in the image: as above, but x0 is the private page's address there. After
+	 * a miss it is none any more, and the frame has the host's: whatever may miss must not
+	 * keep it. Accesses of that page and of the window miss nothing.
+	 */
+	/* x16: the vectors for it. */
+SYM_INNER_LABEL(av_switch_light_image, SYM_L_GLOBAL)
+	hint	#36				/* bti j */
+	ldr	x5, [x0, #SW_IMAGE_SP]
+	ldr	x6, [x0, #SW_H_SP_EL0]
+	add	x18, x5, #SW_FRAME		/* a shadow call stack, as the thread's is in vmalloc */
+	mov	sp, x5
+	msr	sp_el0, x6
+	str	x0, [sp, #F_PRIVATE]
+	/* These need the stack. So far a fault is a bug of ours, and the window's. */
+	msr	vbar_el1, x16
+	isb
+	mov	x29, sp
+	b	.Llight_call
+
+	/* The host's tables were not used. */
+.Llight_again_image:
+	ldp	x4, x5, [x1, #SW_HIGH_CODE]
+	guests_roots x5
+	add	x16, x4, #(.Lhigh_image - av_window_code)
+	br	x16
+
+	/*
+	 * The image lacks what C has accessed, or there is no such address. x0 is the private
+	 * page's address in the image; x0 to x5 are below SP. Execute the instruction again under
+	 * the host's tables and vectors.
+	 */
+SYM_INNER_LABEL(av_switch_image_missed, SYM_L_GLOBAL)
+	hint	#36				/* bti j */
+	ldp	x2, x3, [x0, #SW_H_TTBR0]
+	ldr	x4, [x0, #SW_H_VBAR]
+	ldr	x5, [x0, #SW_SELF]
+	str	xzr, [x0, #SW_KEPT]
+	msr	ttbr1_el1, x3
+	isb
+	msr	ttbr0_el1, x2
+	msr	vbar_el1, x4
+	isb
+	mov	x0, sp
+	orr	x0, x0, #(THREAD_SIZE - 1)
+	stur	x5, [x0, #(FRAME_PRIVATE - SW_FRAME + 1)]
+	ldp	x0, x1, [sp]
+	ldp	x2, x3, [sp, #16]
+	ldp	x4, x5, [sp, #32]
+	add	sp, sp, #48
+	eret
+	dsb	nsh				/* no speculation past ERET */
+	isb
+
 .Llight_leave:
 	ldr	x2, [x1, #SW_SRF]
-	mov	x0, x1
 	stp	x19, x20, [x2, #SRF_REGS + 152]
 	stp	x21, x22, [x2, #SRF_REGS + 168]
 	stp	x23, x24, [x2, #SRF_REGS + 184]
 	stp	x25, x26, [x2, #SRF_REGS + 200]
 	stp	x27, x28, [x2, #SRF_REGS + 216]
+	ldr	x0, [sp, #F_PRIVATE]		/* those may have missed */
+	ldr	x3, [x0, #SW_IMAGE]
+	str	x3, [x0, #SW_KEPT]
 	b	.Lback
+.Lenter_end:
+	.if	.Lenter_end - av_switch_enter > ENTER_SIZE
+	.error	"av_switch_enter() crosses a page"
+	.endif
 SYM_FUNC_END(av_switch_enter)
 
 #include "switch/vectors.S"

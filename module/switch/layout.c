@@ -70,6 +70,8 @@ CHECK_SRF(log.entry, SRF_LOG);
 CHECK_SRF(tables_at, SRF_TABLES_AT);
 CHECK_SRF(tables, SRF_TABLES);
 CHECK_SRF(tcr_mid, SRF_TCR_MID);
+CHECK_SRF(image, SRF_IMAGE);
+CHECK_SRF(image_private, SRF_IMAGE_PRIVATE);
 static_assert(offsetof(struct av_srf_table, region) == TABLE_REGION);
 static_assert(offsetof(struct av_srf_table, root0) == TABLE_ROOT0);
 static_assert(sizeof(struct av_srf_table) == 1 << TABLE_SHIFT);
@@ -147,6 +149,15 @@ CHECK_PRIVATE(h_light, SW_H_LIGHT);
 CHECK_PRIVATE(light, SW_LIGHT);
 CHECK_PRIVATE(light_data, SW_LIGHT + 8);
 CHECK_PRIVATE(light_pstate, SW_LIGHT_PSTATE);
+CHECK_PRIVATE(self, SW_SELF);
+CHECK_PRIVATE(h_x18, SW_H_X18);
+CHECK_PRIVATE(image, SW_IMAGE);
+CHECK_PRIVATE(kept, SW_KEPT);
+CHECK_PRIVATE(image_sp, SW_IMAGE_SP);
+CHECK_PRIVATE(h_missed, SW_H_MISSED);
+CHECK_PRIVATE(misses, SW_MISSES);
+CHECK_PRIVATE(miss, SW_MISS);
+static_assert(AV_IMAGE_MISSES == IMAGE_MISSES && sizeof(struct av_image_miss) == 16);
 
 static_assert(AV_EXCEPTION_SYNC == EXIT_SYNC && AV_EXCEPTION_FATAL == EXIT_FATAL &&
 	      AV_EXCEPTION_LOG == EXIT_LOG);

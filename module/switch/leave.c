@@ -8,6 +8,7 @@
 #include <asm/cpufeature.h>
 #include <asm/cputype.h>
 
+#include "switch/image.h"
 #include "switch/leave.h"
 
 #define PFR0_DIT	GENMASK_ULL(51, 48)
@@ -56,6 +57,7 @@ void av_leave_find_out(struct av_leave *leave)
 		       !leave->profilers.spe && !leave->profilers.trbe &&
 		       leave->mitigation.firmware == AV_FIRMWARE_NONE;
 	leave->light = !leave->unpriv_tlbi && leave->mitigation.firmware == AV_FIRMWARE_NONE;
+	leave->image_sp = av_image_stack_of(smp_processor_id());
 	leave->known = true;
 }
 

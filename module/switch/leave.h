@@ -19,6 +19,7 @@
 #include <asm/sysreg.h>
 
 #include "switch/mitigate.h"
+#include "switch/private.h"
 #include "switch/profile.h"
 
 struct av_leave {
@@ -27,12 +28,9 @@ struct av_leave {
 	bool unpriv_tlbi;		/* av_unpriv_load_leaks() */
 	bool plain;			/* no PSTATE bit, profiler or firmware needs work */
 	bool light;			/* light exits are possible (switch/switch.h) */
+	u64 image_sp;			/* the CPU's stack for them: switch/image.h */
 	struct av_profilers profilers;
 	struct av_mitigation mitigation;
-};
-
-struct av_host_pstate {
-	u64 dit, tco, gcscre0;
 };
 
 /* Module load: check each online CPU. */

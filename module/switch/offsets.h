@@ -66,6 +66,8 @@
 #define SRF_TABLES_AT	0xd40
 #define SRF_TABLES	0xd48
 #define SRF_TCR_MID	0xd88
+#define SRF_IMAGE	0xd90
+#define SRF_IMAGE_PRIVATE	0xd98
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -154,6 +156,22 @@
 #define SW_H_LIGHT	0x100
 #define SW_LIGHT	0x108
 #define SW_LIGHT_PSTATE	0x118
+#define SW_SELF		0x120
+#define SW_H_X18	0x128
+#define SW_IMAGE	0x130
+#define SW_KEPT		0x138
+#define SW_IMAGE_SP	0x140
+#define SW_H_MISSED	0x148
+#define SW_MISSES	0x150
+#define SW_MISS		0x158
+#define IMAGE_MISSES	8
+
+/*
+ * The frame of av_switch_enter() on the thread's stack, and the one of light exits in the image on
+ * theirs: with the private page's address.
+ */
+#define SW_FRAME	128
+#define FRAME_PRIVATE	96
 
 /* A low alias is the low bits of the high address. */
 #define LOW_MASK	0x7fffffffff

@@ -3,7 +3,7 @@
  * The private page, one per vCPU: the host's return address, translation tables and controls.
  * Written by C before each entry and by the switch.
  *
- * Only the aux tables map this page. So a guest cannot reach it, not even by speculation at EL0
+ * Only the aux tables and the image map this page. So a guest cannot reach it, not even by speculation at EL0
  * on a core without CSV3. Until the switch is back under aux, it uses the first page of the
  * register file, which has the addresses of three tables and this page's address under aux.
  * Pure.
@@ -13,8 +13,20 @@
 
 #include "lib/av_types.h"
 
-struct av_host_pstate;
 struct av_srf;
+
+/* PSTATE and what goes with it: switch/leave.h. */
+struct av_host_pstate {
+	u64 dit, tco, gcscre0;
+};
+
+/* An exception of a light exit in the image (switch/image.h). */
+struct av_image_miss {
+	u64 far, esr;
+};
+
+/* How many are remembered. */
+#define AV_IMAGE_MISSES		8
 
 /* Control registers that limit EL0 while the guest runs: cpu/controls.h. */
 struct av_controls {
@@ -45,6 +57,25 @@ struct av_private {
 	bool (*light)(void *data);	/* and the function that they call */
 	void *light_data;
 	const struct av_host_pstate *light_pstate;	/* to restore before that call, or NULL */
+	/* Light exits in the image (switch/image.h) */
+	struct av_private *self;	/* this page's host address */
+	u64 h_x18;
+	u64 image;			/* TTBR1, or 0: light exits run under the host's tables */
+	u64 kept;			/* image; 0: the host's tables were used since the entry */
+	u64 image_sp;			/* this CPU's stack for them */
+	const char *h_missed;		/* host address of what follows an exception there */
+	u64 misses;			/* how many there were */
+	struct av_image_miss miss[AV_IMAGE_MISSES];
+	u64 learned;			/* how many av_image_learn() has looked at */
+	bool hopeless;			/* of the last of these none is in the image now */
+	u64 nr_lost;			/* short light exits that were not done in it */
+	struct av_host_pstate pstate;	/* what light_pstate points to */
 };
+
+/* Has a light exit missed something that av_image_learn() has not looked at? */
+static inline bool av_image_missed(const struct av_private *priv)
+{
+	return READ_ONCE(priv->misses) != priv->learned;
+}
 
 #endif /* AV_SWITCH_PRIVATE_H */

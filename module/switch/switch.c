@@ -14,7 +14,8 @@
 static noinline void enter_by_steps(const struct av_leave *leave, struct av_private *priv,
 				    struct av_srf *srf)
 {
-	struct av_host_pstate pstate;
+	/* Not on the stack, which the image does not map. */
+	struct av_host_pstate *pstate = &priv->pstate;
 	struct av_profiling held;
 
 	/*
@@ -33,8 +34,8 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 		if (!av_srf_el1(srf))
 			srf->quick = 0;
 	}
-	av_host_pstate_save(leave, &pstate);
-	priv->light_pstate = &pstate;
+	av_host_pstate_save(leave, pstate);
+	priv->light_pstate = pstate;
 
 	av_profiling_hold(&leave->profilers, &held);
 	av_switch_enter(priv);
@@ -43,7 +44,7 @@ static noinline void enter_by_steps(const struct av_leave *leave, struct av_priv
 	priv->light_pstate = NULL;
 
 	av_leave_firmware(leave);
-	av_host_pstate_restore(leave, &pstate);
+	av_host_pstate_restore(leave, pstate);
 }
 
 static __always_inline void enter(const struct av_leave *leave, struct av_private *priv,
@@ -82,6 +83,7 @@ void av_switch_run(struct av_vcpu_switch *csw, struct av_srf *srf, const struct 
 		csw->leave = leave;
 		srf->loops = leave->mitigation.loops;
 		srf->unpriv_tlbi = leave->unpriv_tlbi;
+		csw->priv->image_sp = leave->image_sp;
 	}
 	enter(leave, csw->priv, srf);
 }

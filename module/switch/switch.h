@@ -123,6 +123,7 @@ bool av_switch_flushes(void);
 asmlinkage void av_switch_enter(struct av_private *priv);
 asmlinkage void av_switch_light_pstate(struct av_private *priv);
 extern const char av_window_code[], av_window_code_end[], av_switch_light[];
+extern const char av_switch_light_image[], av_switch_image_missed[];
 extern const char av_window_timed_code[], av_window_timed_code_end[];	/* switch/timed.S */
 
 extern const struct av_wide_site av_window_wide_sites[AV_WIDE_SITES];

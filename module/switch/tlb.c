@@ -251,9 +251,16 @@ void av_tlb_flush_hops(struct av_vm *vm)
 {
 	__tlbi(aside1is, (u64)vm->sw->host_hop.asid << 48);
 	__tlbi(aside1is, (u64)vm->sw->guest_hop.asid << 48);
+	if (vm->sw->own_image.token)
+		av_tlb_flush_image(vm->sw);
 }
 
 void av_tlb_flush_window(u64 va)
 {
 	__tlbi(vaae1is, (va >> 12) & TLBI_VA);
+}
+
+void av_tlb_flush_image(const struct av_vm_switch *vsw)
+{
+	__tlbi(aside1is, (u64)av_image_asid(vsw) << 48);
 }

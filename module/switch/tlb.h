@@ -81,8 +81,10 @@ unsigned int av_tlb_flush_vm(struct av_vm *vm);
 void av_tlb_flush_hops(struct av_vm *vm);
 void av_tlb_flush_end(void);
 
-/* Flush a page of the window, or a private page, that was unmapped, from all ASIDs. */
+/* Flush a page of the window, a private page or an address of the image, from all ASIDs. */
 void av_tlb_flush_window(u64 va);
+/* Flush what a VM's light exits have loaded from the image (switch/image.h). */
+void av_tlb_flush_image(const struct av_vm_switch *vsw);
 
 /* ---- asid.c ---------------------------------------------------------------- */
 

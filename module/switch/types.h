@@ -53,6 +53,10 @@ struct av_vm_switch {
 	struct av_asid_share *share[AV_NR_ASID_HOLDERS];
 	struct av_asid host_hop;	/* while the host's tree and aux are live */
 	struct av_asid guest_hop;	/* while the hop root and aux are live */
+	/* switch/image.h: the root, and its level-1 table for the window and the private pages */
+	u64 *image, *image1;
+	struct av_asid own_image;	/* its ASID where the host has global entries; else guest_hop's */
+	struct list_head image_node;
 	atomic64_t changes;		/* of contexts; counted before the vCPU runs with them */
 	atomic_t nr_contexts;		/* of all vCPUs */
 	/* Under mmu_lock: for the trees that were flushed last; the next one to replace. */
@@ -63,6 +67,12 @@ struct av_vm_switch {
 	unsigned int nr_positions;
 	u16 positions[AV_WINDOW_POSITIONS];
 };
+
+/* I of switch/image.h */
+static inline u16 av_image_asid(const struct av_vm_switch *vsw)
+{
+	return vsw->own_image.token ? vsw->own_image.asid : vsw->guest_hop.asid;
+}
 
 /* A pair of trees and their ASID. The serials are those of the trees. */
 struct av_context {

@@ -103,6 +103,37 @@ SYM_CODE_START(WINDOW(code))
 	.balign	128
 
 	/*
+	 * The vectors of light exits in the image (switch/image.h). DAIF is masked and SP is
+	 * SP_EL1, so only one of the entries is used: synchronous, from EL1 with SP_EL1. The
+	 * private page's address is in the frame at the stack's end.
+	 */
+	.balign	2048
+.Limage_vectors:
+	.rept	4
+	.balign	128
+	fatal
+	.endr
+	.balign	128
+	sub	sp, sp, #48
+	stp	x0, x1, [sp]
+	stp	x2, x3, [sp, #16]
+	stp	x4, x5, [sp, #32]
+	mov	x0, sp
+	orr	x0, x0, #(THREAD_SIZE - 1)
+	ldur	x0, [x0, #(FRAME_PRIVATE - SW_FRAME + 1)]
+	mrs	x1, far_el1
+	mrs	x2, esr_el1
+	ldr	x3, [x0, #SW_MISSES]
+	and	x4, x3, #(IMAGE_MISSES - 1)
+	add	x4, x0, x4, lsl #4
+	add	x3, x3, #1
+	str	x1, [x4, #SW_MISS]
+	str	x2, [x4, #SW_MISS + 8]
+	str	x3, [x0, #SW_MISSES]
+	ldr	x5, [x0, #SW_H_MISSED]
+	br	x5
+
+	/*
 	 * Runs in the low alias of the plain copy; x4 is the private page's low address. The
 	 * high alias may be the timed copy's, where the two labels are at the same offsets.
 	 */
@@ -136,11 +167,24 @@ SYM_CODE_START(WINDOW(code))
 	msr	ttbr0_el1, x8
 	.endm
 
+	/*
+	 * From a light exit in the image: x2, x3 are the guest's tables, x4, x5 the addresses of
+	 * the window's code and the register file.
+	 */
+.Lhigh_image:
+	msr	vbar_el1, x4
+	mov	sp, x5
+	msr	ttbr1_el1, x3
+	isb
+	msr	ttbr0_el1, x2
+	b	.Lagain
+
 .Llow_again:
 	low_entry .Lhigh_again, again
 	/* x19 to x28 still hold the guest's values. */
 .Lhigh_again:
 	high_entry again
+.Lagain:
 	load_threads sp
 	ldr	x5, [sp, #SRF_SP]
 	ldr	x18, [sp, #SRF_REGS + 144]
@@ -220,6 +264,22 @@ SYM_CODE_START(WINDOW(code))
 .Lsaved\@:
 	.endm
 
+	/*
+	 * Clear the guest's branch history: CLRBHB, or the loop where CLRBHB is a NOP. Nothing
+	 * of the host is reachable until its tables are back, and the ISBs on the way there
+	 * wait for this. Clobbers x0.
+	 */
+	.macro	clear_history
+	hint	#22
+	ldr	x0, [sp, #SRF_LOOPS]
+	cbz	x0, .Lclear\@
+.Lloop\@:
+	b	. + 4
+	subs	x0, x0, #1
+	b.ne	.Lloop\@
+.Lclear\@:
+	.endm
+
 	/* x0 is the exit code; x0 and x1 are saved. */
 .Lexit:
 	stp	x2, x3, [sp, #SRF_REGS + 16]
@@ -285,18 +345,8 @@ SYM_INNER_LABEL(WINDOW(exit_from_x4), SYM_L_GLOBAL)
 	adr	x16, .Llow_exit
 	/* x16 is where to enter the low alias, as a high address. */
 .Lleave_to:
-	/*
-	 * Clear the guest's branch history: CLRBHB, or the loop where CLRBHB is a NOP. Nothing
-	 * of the host is reachable until its tables are back, and the ISBs on the way there
-	 * wait for this.
-	 */
-	hint	#22
-	ldr	x0, [sp, #SRF_LOOPS]
-	cbz	x0, 2f
-1:	b	. + 4
-	subs	x0, x0, #1
-	b.ne	1b
-2:	ldp	x1, x2, [sp, #SRF_TTBR_NONE]
+	clear_history
+	ldp	x1, x2, [sp, #SRF_TTBR_NONE]
 	ldp	x3, x0, [sp, #SRF_TTBR0_AUX]
 	and	x16, x16, #LOW_MASK
 	msr	ttbr0_el1, x1
@@ -343,6 +393,19 @@ SYM_INNER_LABEL(WINDOW(light), SYM_L_GLOBAL)
 	.error "SRF_EXIT is stored as 0"
 	.endif
 	str	xzr, [sp, #SRF_EXIT]
+	ldr	x2, [sp, #SRF_IMAGE]
+	cbz	x2, .Llight_host
+	clear_history
+	ldr	x1, [sp, #SRF_TTBR_NONE]
+	ldr	x0, [sp, #SRF_IMAGE_PRIVATE]
+	adr	x16, .Limage_vectors
+	msr	ttbr0_el1, x1
+	isb
+	msr	ttbr1_el1, x2
+	isb
+	ldr	x17, [x0, #SW_H_LIGHT]
+	br	x17
+.Llight_host:
 	adr	x16, .Llow_light
 	b	.Lleave_to
 

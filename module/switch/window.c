@@ -21,6 +21,7 @@
 
 #include "compat/icache.h"
 #include "vm/regfile.h"
+#include "switch/image.h"
 #include "switch/private.h"
 #include "switch/switch.h"
 #include "switch/tlb.h"
@@ -161,6 +162,8 @@ void av_switch_vm_destroy(struct av_vm_switch *vsw)
 {
 	av_asid_put(&vsw->host_hop);
 	av_asid_put(&vsw->guest_hop);
+	av_asid_put(&vsw->own_image);
+	av_image_vm_destroy(vsw);
 	av_asid_shares_put(vsw->share);
 	free_page((unsigned long)vsw->aux);
 	free_page((unsigned long)vsw->top);
@@ -185,6 +188,8 @@ int av_switch_vm_init(struct av_vm_switch *vsw)
 		ret = av_asid_get(&vsw->host_hop, vsw->share);
 	if (!ret)
 		ret = av_asid_get(&vsw->guest_hop, vsw->share);
+	if (!ret)
+		ret = av_image_vm_init(vsw);
 	if (ret)
 		av_switch_vm_destroy(vsw);
 	return ret;
@@ -248,6 +253,7 @@ static void unmap_pages(struct av_vm_switch *vsw, unsigned int idx)
 	for (i = 0; i < SRF_PAGES; i++)
 		flush_slot(vsw, slot + i);
 	av_tlb_flush_window(av_host_tables.private_low + (u64)idx * PAGE_SIZE);
+	av_image_flush_private(idx);
 	av_tlb_flush_end();
 }
 
@@ -323,6 +329,7 @@ static void fill_pages(const struct av_vm_switch *vsw, struct av_private *priv,
 	priv->flush = av_switch_flushes();
 	priv->low_private = av_host_tables.private_low + (u64)idx * PAGE_SIZE;
 	priv->h_light = av_switch_light;
+	priv->self = priv;
 	srf->ttbr_none = priv->ttbr_none;
 	srf->ttbr1_hop = priv->ttbr1_hop;
 	srf->ttbr0_aux = priv->ttbr0_aux;
@@ -351,6 +358,7 @@ int av_switch_vcpu_init(struct av_vm_switch *vsw, struct av_vcpu_switch *csw,
 	csw->nr_contexts = 1;
 	atomic_inc(&vsw->nr_contexts);
 	fill_pages(vsw, csw->priv, srf, idx);
+	av_image_vcpu_init(vsw, csw, srf, idx);
 	av_switch_set_position(vsw, csw, srf, idx, AV_WINDOW_HOME);
 	for (i = 0; i < SRF_PAGES; i++)
 		WRITE_ONCE(vsw->l3[slot + i],

@@ -30,6 +30,10 @@
 /* The index, at levels 0 and 1, of the entries that lead to the last GiB. */
 #define AV_WINDOW_INDEX		511
 
+/* The GiB before: the private pages by the vCPUs' indices, in the image only (switch/image.h). */
+#define AV_IMAGE_PRIVATE_INDEX	510
+#define AV_IMAGE_PRIVATE	0xffffffff80000000ULL
+
 static inline u64 av_table_desc(u64 pa)
 {
 	return pa | AV_PTE_VALID | AV_PTE_TABLE;

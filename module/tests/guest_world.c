@@ -10,6 +10,7 @@
 #include "mmu/host/host.h"
 #include "mmu/roots/ttbr_cache.h"
 #include "stats/stats.h"
+#include "switch/image.h"
 #include "switch/tlb.h"
 
 struct av_vm vm;
@@ -535,7 +536,9 @@ bool guest_fault(unsigned int i, enum way way, u64 va, u64 esr, struct av_answer
 
 	switch (way) {
 	case FAST:
+		fake_in_image = guest_how.image;
 		done = av_mmu_fault_light(vcpu, esr, va, true);
+		fake_in_image = false;
 		unpack(done, va, answer);
 		return done;
 	case LIGHT:

@@ -95,6 +95,7 @@ struct guest_how {
 	u64 file_flags;		/* GUEST_MEMFD_FLAG_* of that file */
 	bool short_walk;	/* 39 bits of addresses */
 	bool copies;		/* virtual EL1 runs from copies */
+	bool image;		/* light exits run in the image (switch/image.h) */
 };
 
 extern struct av_vm vm;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The VMM's address space on the host of host_world.h. */
 #include "host_world.h"
+#include "switch/image.h"
 
 #define PTES_OF_PAGE	512
 
@@ -240,10 +241,13 @@ void *fake_user(unsigned long hva, bool write)
 	return fake_user_now(hva, write);
 }
 
+bool fake_in_image;
+
 void *fake_user_now(unsigned long hva, bool write)
 {
 	struct vmm_page *v = vmm_page(hva);
 
+	REQUIRE(!fake_in_image);
 	if (host_may_fault() ? !fault_in(v, write) :
 			       !v || !v->present || (write && !v->writable))
 		return NULL;

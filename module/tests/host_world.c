@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "host_world.h"
+#include "switch/image.h"
 
 void (*host_others)(void);
 unsigned int host_lock_busy;
@@ -24,13 +25,16 @@ void fake_failed(const char *file, int line, const char *cond)
 void fake_meanwhile(void)
 {
 	int disabled = faults_disabled;
+	bool in_image = fake_in_image;
 
 	if (!host_others || others_run || locks)
 		return;
 	others_run = true;
 	faults_disabled = 0;
+	fake_in_image = false;
 	host_others();
 	faults_disabled = disabled;
+	fake_in_image = in_image;
 	others_run = false;
 }
 

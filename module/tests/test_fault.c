@@ -433,8 +433,34 @@ static void test_first_of_an_asid(void)
 	}
 }
 
+/* In the image user memory is not mapped: tables are read by their known pages only. */
+static void test_image(void)
+{
+	struct av_answer answer;
+	u64 first, hva, n;
+
+	guest_start(&(struct guest_how) { .image = true });
+	first = guest_slots[ODD].gfn;
+	map_group(0, first);
+	map_group(GROUP, first + GROUP);
+	guest_run(0, PROC_A, 0);
+	CHECK(!guest_fault(0, FAST, page_va(0), guest_esr(AV_R, false), &answer));
+	/* The full path gets to know them. */
+	fault_by(SLOW, page_va(0), AV_R, 0);
+	make_known(first + GROUP, AV_W);
+	fault_by(FAST, page_va(GROUP), AV_R, 0);
+	/* The host takes the tables' pages back, and they are unknown again. */
+	hva = guest_slots[RAM].hva;
+	for (n = 0; n < guest_slots[RAM].npages; n++)
+		vmm_migrate(hva + n * PAGE_SIZE);
+	CHECK(!guest_fault(0, FAST, page_va(GROUP + 1), guest_esr(AV_R, false), &answer));
+	fault_by(SLOW, page_va(GROUP + 1), AV_R, 0);
+	guest_end();
+}
+
 int main(void)
 {
+	RUN(test_image);
 	RUN(test_neighbours);
 	RUN(test_whole_groups);
 	RUN(test_group_with_an_entry);

@@ -450,6 +450,7 @@ static void test_faults(void)
 		seed = first + i;
 		how = (struct guest_how) {
 			.copies = i & 1, .short_walk = i & 2, .protected = (i & 7) == 4,
+			.image = i & 8,
 		};
 		run(1500);
 	}

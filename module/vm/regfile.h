@@ -39,6 +39,7 @@ enum av_exception {
 	AV_EXCEPTION_SERROR,
 	AV_EXCEPTION_FATAL,		/* an exception in the window itself: a bug of ours */
 	AV_EXCEPTION_LOG,		/* none: the log of timed traps is full */
+	AV_EXCEPTION_MISSED,		/* an answered one: the image has to learn (switch/image.h) */
 };
 
 /* Virtual system registers, and values shown to the guest: index in sys[], from the byte offset. */
@@ -224,6 +225,8 @@ struct av_srf {
 			u64 tables_at;
 			struct av_srf_table tables[AV_SRF_TABLES];
 			u64 tcr_mid;		/* as in struct av_controls */
+			/* switch/image.h: TTBR1, or 0; the private page's address there */
+			u64 image, image_private;
 		};
 	};
 } __aligned(AV_SRF_PAGE);
@@ -235,7 +238,7 @@ struct av_srf {
 
 static_assert(sizeof(struct av_srf) == 2 * AV_SRF_PAGE);
 static_assert(offsetof(struct av_srf, log) == AV_SRF_USED);
-static_assert(offsetof(struct av_srf, tcr_mid) < AV_SRF_PAGE - 512,
+static_assert(offsetof(struct av_srf, image_private) < AV_SRF_PAGE - 512,
 	      "its page is cpu/fast.c's stack too");
 static_assert(offsetof(struct av_srf, modes_same) + sizeof(u64) <= AV_CPACR_EL1 * sizeof(u64));
 

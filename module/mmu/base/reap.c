@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "mmu/base/base.h"
+#include "switch/image.h"
 
 /* How often to try a lock that is held: some microseconds. */
 #define LOCK_LOOKS	64
@@ -42,13 +43,13 @@ int av_mmu_raise_limits(struct av_vm *vm, unsigned int vcpus, u64 npages)
 	max.pts = max(max.pts, old->pts);
 	if (max.pts == old->pts && max.loaded_pts == old->loaded_pts)
 		return 0;
-	by_id = kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	by_id = av_image_kvcalloc(max.pts, sizeof(*by_id), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!by_id)
 		return -ENOMEM;
 	spin_lock(&vm->mmu_lock);
 	by_id = av_shadow_grow(&mmu->shadow, by_id, &max);
 	spin_unlock(&vm->mmu_lock);
-	kvfree(by_id);
+	av_image_kvfree(by_id);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "mmu/code/copies.h"
 #include "mmu/code/face.h"
 #include "mmu/stub/patch.h"
+#include "switch/image.h"
 
 #define GRANULE		(AV_STUB_GRANULE * sizeof(u32))
 #define PER_PAGE	(PAGE_SIZE / GRANULE)
@@ -275,14 +276,14 @@ static int make_rows(struct av_vm *vm)
 
 	if (READ_ONCE(vm->mmu->annex.rows))
 		return 0;
-	rows = kvcalloc(GRANULES, sizeof(*rows), GFP_KERNEL_ACCOUNT);
+	rows = av_image_kvcalloc(GRANULES, sizeof(*rows), GFP_KERNEL_ACCOUNT);
 	if (!rows)
 		return -ENOMEM;
 	spin_lock(&vm->mmu_lock);
 	if (!vm->mmu->annex.rows)
 		swap(vm->mmu->annex.rows, rows);
 	spin_unlock(&vm->mmu_lock);
-	kvfree(rows);
+	av_image_kvfree(rows);
 	return 0;
 }
 
@@ -337,5 +338,5 @@ bool av_patch_sites_rest(struct av_vm *vm, u64 stubs, u64 pc, u64 *site, struct 
 void av_patch_sites_free(struct av_vm *vm)
 {
 	av_patch_sites_forget(vm);
-	kvfree(vm->mmu->annex.rows);
+	av_image_kvfree(vm->mmu->annex.rows);
 }

@@ -22,6 +22,7 @@
 #include "mmu/dirty/dirty.h"
 #include "mmu/dirty/face.h"
 #include "mmu/dirty/protect.h"
+#include "switch/image.h"
 
 static_assert(sizeof(struct av_ring_entry) == sizeof(struct kvm_dirty_gfn));
 static_assert(offsetof(struct av_ring_entry, offset) == offsetof(struct kvm_dirty_gfn, offset));
@@ -65,6 +66,7 @@ int av_ring_create(struct av_vcpu *vcpu)
 		return 0;
 	/* The VMM chooses the size: a failure is an errno and needs no log. */
 	at = av_vcalloc(bytes / PAGE_SIZE, PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	at = av_image_own(at, bytes);
 	if (!at)
 		return -ENOMEM;
 	av_ring_init(&vcpu->mmu->ring, at, bytes);
@@ -73,7 +75,7 @@ int av_ring_create(struct av_vcpu *vcpu)
 
 void av_ring_destroy(struct av_vcpu *vcpu)
 {
-	vfree(vcpu->mmu->ring.at);
+	av_image_kvfree(vcpu->mmu->ring.at);
 }
 
 bool av_mmu_is_ring_page(const struct av_vm *vm, unsigned long pgoff)

@@ -18,6 +18,7 @@
 #include "mmu/gmem/face.h"
 #include "mmu/gmem/gmem.h"
 #include "mmu/gmem/gmem_plain.h"
+#include "switch/image.h"
 #include "vm/vm.h"
 
 #define FLAGS_KNOWN	(GUEST_MEMFD_FLAG_MMAP | GUEST_MEMFD_FLAG_INIT_SHARED)
@@ -319,7 +320,7 @@ static void free_tables(struct av_gmem *gmem)
 		cond_resched();
 	}
 	av_ranges_clear(&gmem->bound);
-	kvfree(gmem->tables);
+	av_image_kvfree(gmem->tables);
 	kfree(gmem);
 }
 
@@ -366,8 +367,8 @@ static struct file_system_type gmem_fs = {
 static u64 **alloc_tables(u64 n)
 {
 	if (n * sizeof(u64 *) > KMALLOC_MAX_SIZE)
-		return kvcalloc(n, sizeof(u64 *), GFP_GMEM);
-	return av_vcalloc(n, sizeof(u64 *), GFP_GMEM);
+		return av_image_kvcalloc(n, sizeof(u64 *), GFP_GMEM);
+	return av_image_own(av_vcalloc(n, sizeof(u64 *), GFP_GMEM), n * sizeof(u64 *));
 }
 
 static struct av_gmem *alloc_gmem(const struct av_vm *vm, u64 size, u64 flags)

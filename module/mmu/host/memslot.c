@@ -22,6 +22,7 @@
 #include "mmu/host/face.h"
 #include "mmu/host/host.h"
 #include "mmu/memory/memory.h"
+#include "switch/image.h"
 
 /* The VMM chooses these sizes: a failure is an errno and needs no log. */
 #define GFP_SLOT	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
@@ -36,8 +37,8 @@ void av_slot_free(struct av_slot *slot)
 	av_private_unbind(slot);
 	av_gmem_plain_unbind(slot);
 	av_mem_free_frames(slot);
-	vfree(slot->dirty);
-	vfree(slot->ringed);
+	av_image_kvfree(slot->dirty);
+	av_image_kvfree(slot->ringed);
 	kfree(slot);
 }
 
@@ -71,8 +72,14 @@ struct logs {
 
 static void free_logs(struct logs *logs)
 {
-	vfree(logs->dirty);
-	vfree(logs->ringed);
+	av_image_kvfree(logs->dirty);
+	av_image_kvfree(logs->ringed);
+}
+
+/* Page by page: huge pages would be cleared in one go. */
+static void *alloc_bits(size_t words)
+{
+	return av_image_own(av_vcalloc(words, sizeof(long), GFP_SLOT), words * sizeof(long));
 }
 
 /* Allocate the bitmap, with a second one behind it to report from; and the one for rings. */
@@ -81,11 +88,10 @@ static int alloc_logs(const struct av_vm *vm, u64 npages, struct logs *logs)
 	bool ring = READ_ONCE(vm->mmu->ring_bytes), bitmap = !ring || vm->mmu->ring_bitmap;
 	size_t words = BITS_TO_LONGS(npages);
 
-	/* Page by page: huge pages would be cleared in one go. */
 	if (bitmap)
-		logs->dirty = av_vcalloc(2 * words, sizeof(long), GFP_SLOT);
+		logs->dirty = alloc_bits(2 * words);
 	if (ring)
-		logs->ringed = av_vcalloc(words, sizeof(long), GFP_SLOT);
+		logs->ringed = alloc_bits(words);
 	if ((bitmap && !logs->dirty) || (ring && !logs->ringed)) {
 		free_logs(logs);
 		*logs = (struct logs) {};

@@ -10,6 +10,7 @@
 #include "compat/mm.h"
 #include "mmu/gmem/gmem.h"
 #include "mmu/memory/memory.h"
+#include "switch/image.h"
 
 /*
  * The slot was found by the address. A CPU that speculates past the search must not reach memory
@@ -84,12 +85,12 @@ static noinline __cold int gmem_failed(const struct av_slot *slot, u64 gpa)
 static void *alloc_piece(size_t size)
 {
 	/* The guest causes these allocations: a failure is an errno and needs no log. */
-	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return av_image_kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 static void free_piece(void *mem, size_t size)
 {
-	kvfree(mem);
+	av_image_kvfree(mem);
 	cond_resched();
 }
 
@@ -362,6 +363,8 @@ static int read64_now(void *ctx, u64 ipa, u64 *val)
 		return 1;
 	if (unlikely(slot->gmem))
 		return load64_gmem_now(slot, ipa, val);
+	if (av_image_here())
+		return -EAGAIN;
 	return __get_user(*val, (u64 __user *)hva_of(slot, ipa)) ? -EAGAIN : 0;
 }
 
@@ -403,7 +406,7 @@ static int load_words(const u64 __user *from, u64 *words, unsigned int n)
 	if (!IS_ALIGNED((unsigned long)from, sizeof(*from)) ||
 	    offset_in_page(from) + n * sizeof(*from) > PAGE_SIZE)
 		return -EINVAL;
-	if (!user_access_begin(from, n * sizeof(*from)))
+	if (av_image_here() || !user_access_begin(from, n * sizeof(*from)))
 		return -EFAULT;
 	for (i = 0; i < n; i++)
 		unsafe_get_user(words[i], from + i, fault);
@@ -473,7 +476,8 @@ struct av_mem_word av_mem_load_word_user(struct av_mem_page page, unsigned int o
 	struct av_mem_word word;
 
 	pagefault_disable();
-	word.loaded = !__get_user(word.val, (u64 __user *)(page.hva + offset));
+	word.loaded = !av_image_here() &&
+		      !__get_user(word.val, (u64 __user *)(page.hva + offset));
 	pagefault_enable();
 	return word;
 }

@@ -40,9 +40,9 @@ class Verdict:
 
 BOUNDS = (
     Bound("boot.kvm", 1.08, "boot.native"),
-    Bound("hypercall.armvisor", 420),
+    Bound("hypercall.armvisor", 345),
     Bound("hypercall_fast.armvisor", 120),
-    Bound("hypercall.armvisor-accounting", 1.02, "hypercall.armvisor"),
+    Bound("hypercall.armvisor-accounting", 350),
     Bound("mmio_user.armvisor", 2_900),
     Bound("irq_completion.armvisor", 2_650),
     Bound("eoi.armvisor", 1_200),

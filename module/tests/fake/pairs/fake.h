@@ -10,7 +10,7 @@
 #include "kernel.h"
 #include "require.h"
 
-struct list_head { struct list_head *next, *prev; };
+#include <linux/types.h>
 struct hlist_head { void *first; };
 struct mmu_notifier { int unused; };
 struct page;
