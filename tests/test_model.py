@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built import HANGS, TOP, make
+from built import HANGS, TOP, make, module
 
 LAB = str(TOP / "bin/lab")
 # One worker runs them all: they share what was counted.
@@ -48,6 +48,18 @@ def test_a_hypercall_is_what_kvm_without_vhe_must_do(counts: Path):
     # No hypervisor isolates a guest with fewer.
     assert insns["hypervisor"]["sysreg-write"] > 20 and insns["hypervisor"]["sysreg-read"] > 20
     assert abs(classes["instructions"] - figure["value"]) <= 3
+
+
+def test_under_armvisor_host_window_and_guest_are_told_apart(tmp_path: Path):
+    """The host's kernel does ERET when it boots, which is no way into a guest."""
+    module("stable")
+    file = tmp_path / "counts.json"
+    lab("figures", "--classes", "--only", "hypercall.armvisor", "--json", str(file))
+    classes = json.loads(file.read_text())["figures"][0]["classes"]
+    assert classes["levels"] == {"host-kernel": 1, "hypervisor": 1, "guest-kernel": 0}
+    assert classes["insns"]["guest-kernel"]["call"] == 1
+    assert classes["insns"]["hypervisor"]["eret"] == 1
+    assert "eret" not in classes["insns"]["guest-kernel"]
 
 
 def test_counts_become_cycles_of_a_core(counts: Path, tmp_path: Path):

@@ -56,6 +56,11 @@ static bool ends(const struct block *prev, uint32_t done, enum block_end end)
 	return prev && prev->end == end && done >= prev->insns;
 }
 
+static bool in_window(const struct follow *f, uint64_t pc)
+{
+	return f->window && pc - f->window < WINDOW_SIZE;
+}
+
 /*
  * Nothing of the host or a guest is at the window's place. The window may move: the way from its
  * low alias leads to its current place, or to the host, which has no code in the last GiB.
@@ -67,9 +72,10 @@ static enum who step_armvisor(struct follow *f, const struct block *prev, uint32
 
 	if (f->now == WHO_HYP && !upper(prev->pc) && next->pc >= LAST_GIB)
 		f->window = next->pc & ~(WINDOW_SIZE - 1);
-	if (f->window && next->pc - f->window < WINDOW_SIZE)
+	if (in_window(f, next->pc))
 		return WHO_HYP;
-	if (f->now == WHO_HYP && eret)
+	/* The host's kernel, too, does ERET at low addresses, when it boots. */
+	if (eret && in_window(f, prev->pc))
 		return half(next->pc, true);
 	if (who_is_guest(f->now))
 		return half(next->pc, true);

@@ -8,6 +8,7 @@
 #define KERNEL	0xffff800080010000ULL
 #define GUEST	0xffff800080800000ULL
 #define USER	0x400000ULL
+#define BOOT	0x41aa0194ULL		/* a kernel before it has tables */
 #define HYP	0x800000a00000ULL	/* EL2's own code */
 #define FAR	0x7000c0000000ULL	/* EL2's vectors, elsewhere */
 #define WINDOW	0xffffffffffa00000ULL
@@ -81,6 +82,9 @@ static void test_vhe(void)
 static void test_armvisor(void)
 {
 	static const struct row rows[] = {
+		/* The host's kernel sets up EL1 before it has its tables. */
+		{ { BOOT, 2, BLOCK_ERET }, 0, WHO_HYP },
+		{ { BOOT - 64, 4, BLOCK_PLAIN }, 0, WHO_USER },
 		{ { KERNEL, 4, BLOCK_ERET }, 0, WHO_KERNEL },
 		{ { USER, 4, BLOCK_PLAIN }, 0, WHO_USER },
 		{ { KERNEL, 4, BLOCK_PLAIN }, 0, WHO_KERNEL },
