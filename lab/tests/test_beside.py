@@ -4,13 +4,14 @@
 import json
 import re
 from functools import partial
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from armvisor_lab import cli, paths, records
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, artefacts, beside, hosts, run, vms
+from armvisor_lab.figures import Measurement, Outcome, artefacts, beside, hosts, lat, run, vms
 from armvisor_lab.report import pool
 
 
@@ -250,3 +251,62 @@ def test_with_nothing_measured_nothing_is_written(three, capsys):
     assert cli.main(["compare", "hypercall", "--on", "b"]) == 1
     assert "nothing was measured" in capsys.readouterr().err
     assert not file.exists()
+
+
+# ---- other boards ----------------------------------------------------------------------------
+
+
+def test_a_variant_on_another_board():
+    host = hosts.find("armvisor@neoverse-n1+kpti=1+nokaslr")
+    assert (host.name, host.cpu, host.append) == (
+        "armvisor@neoverse-n1+kpti=1+nokaslr", "neoverse-n1", "kpti=1 nokaslr")  # fmt: skip
+    assert hosts.find("armvisor:no-rows@cortex-a76").parameters == "cheap_traps=1022"
+    assert hosts.find("kvm-protected@neoverse-n1+quiet").append == "kvm-arm.mode=protected quiet"
+    assert hosts.find("qemu-tcg@neoverse-n1") is None
+    vm = vms.find("armvisor@neoverse-n1+kpti=1")
+    assert (vm.cpu, vm.host_append, vm.regime) == ("neoverse-n1", "kpti=1", "armvisor")
+
+
+def test_the_boards_of_a_variant_s_figures(monkeypatch):
+    boards = []
+
+    def start(board, command, progress):
+        boards.append(board)
+        raise LabError("that is all")
+
+    monkeypatch.setattr(artefacts, "tool", lambda name: Path("tool"))
+    for name in ("native@neoverse-n1", "native@neoverse-n1+kpti=1"):
+        [measurement] = lat.natively(name)
+        assert f"lat.null.{name}" in measurement.figures
+        with pytest.raises(LabError, match="that is all"):
+            measurement.marked.measure(start, lambda _: None)
+    assert [(each.cpu, each.append) for each in boards] == [
+        ("neoverse-n1", ""), ("neoverse-n1", "kpti=1")]  # fmt: skip
+    assert boards[1].command_line().endswith("nokaslr randomize_kstack_offset=off kpti=1")
+    assert lat.natively("armvisor@neoverse-n1") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("native@z80", "no CPU 'z80'"),
+        ("armvisor@", "no CPU ''"),
+        ("armvisor@neoverse-n1+", "'' is no word of a command line"),
+        ("armvisor@neoverse-n1+kvm-arm.mode=none", "is no word of a command line that a figure"),
+        ("armvisor@neoverse-n1+a@b", "is no word of a command line"),
+    ],
+)
+def test_boards_that_there_are_not(name, says, capsys):
+    assert cli.main(["figures", "--list", "--on", name]) != 0
+    assert says in capsys.readouterr().err
+
+
+def test_figures_are_measured_on_variants_that_are_named(capsys):
+    words = ["--on", "native@neoverse-n1,armvisor@neoverse-n1+kpti=1", "--only", "lat.null"]
+    assert cli.main(["figures", "--list", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "lat.null.native@neoverse-n1", "lat.null.armvisor@neoverse-n1+kpti=1"]  # fmt: skip
+    assert "neoverse-n1, kpti=1" in lines[1]
+    assert cli.main(["figures", "--list", "--on", "native@neoverse-n1", "--only", "hypercall"]) != 0
+    assert "no row 'hypercall'" in capsys.readouterr().err

@@ -20,7 +20,8 @@ _MORE = f"""\
 With --on, rows are measured on each variant and printed side by side, each with its ratio to the
 first column. A figure is ROW.VARIANT, as in `lab figures --list`; --list shows the rows and
 variants. A variant may also be
-{hosts.HOW}.
+{hosts.HOW};
+{hosts.BOARDS}.
 The record is like that of `lab figures`.
 
   lab compare lat.null hypercall --on native,kvm,armvisor,armvisor-no-cheap
@@ -99,7 +100,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _list(on: list[str]) -> int:
     if not on:
-        print("\n".join([*beside.variants(), hosts.HOW]))
+        print("\n".join([*beside.variants(), hosts.HOW, hosts.BOARDS]))
         return 0
     for variant in on:
         have = beside.rows(variant)

@@ -9,7 +9,7 @@ from armvisor_lab import paths, side_by_side
 from armvisor_lab.cli import compare as cli_compare
 from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import bounds, classes, run
+from armvisor_lab.figures import beside, bounds, classes, hosts, run
 from armvisor_lab.reach import cores, table
 from armvisor_lab.reach.cores import Core
 
@@ -29,6 +29,9 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
     )
     figures.add_argument("--only", action="append", default=[], metavar="PATTERN",
                          help="figures to measure, such as `boot.*`; repeatable")  # fmt: skip
+    figures.add_argument("--on", action="append", default=[], metavar="VARIANT,…",
+                         help="measure on these variants, as `lab compare` does; --only then has "
+                         f"rows, as `lat.null`. A variant may be {hosts.BOARDS}")  # fmt: skip
     figures.add_argument("--json", type=Path, metavar="FILE",
                          help="the record, default build/figures.json")  # fmt: skip
     figures.add_argument("--list", action="store_true", help="name the figures, measure nothing")
@@ -76,11 +79,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.compare:
         old, new = options.compare
         return cli_compare.run_records(old, new, options.within)
+    plan = _plan(options)
     if options.list:
-        selected = run.select(options.only)
+        selected = list(plan.measurements) if plan else run.select(options.only)
         for measurement in run.with_classes(selected) if options.classes else selected:
             for name in measurement.figures:
-                print(f"{name:32} {measurement.what}")
+                if plan is None or name in plan.names:
+                    print(f"{name:32} {measurement.what}")
         return 0
     if options.core and not options.classes:
         raise LabError("--core is for --classes", "ask for both, or for none")
@@ -88,18 +93,36 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         paths.check_output(options.json)
     file = options.json or paths.checkout() / "build/figures.json"
-    return measure(options.only, file, chosen, options.jobs)
+    return measure(options.only, file, chosen, options.jobs, plan)
+
+
+def _plan(options: argparse.Namespace) -> beside.Plan | None:
+    """What is measured on the variants that were named; None where none were."""
+    on = [name for each in options.on for name in each.split(",") if name]
+    return beside.plan(options.only or ["*"], on) if on else None
 
 
 def measure(
-    patterns: list[str], file: Path, chosen: list[Core] | None = None, jobs: int | None = None
+    patterns: list[str],
+    file: Path,
+    chosen: list[Core] | None = None,
+    jobs: int | None = None,
+    plan: beside.Plan | None = None,
 ) -> int:
     """Measure, write the record to `file` if anything was measured, and judge the figures.
 
-    With cores also the classes, as `run.measure` does; `jobs` at once, or as many as go.
+    With cores also the classes, as `run.measure` does; `jobs` at once, or as many as go. A plan
+    names the measurements and figures instead of patterns.
     """
-    figures, failures, ended = run.measure(
-        patterns, say, lambda line: print(line, flush=True), chosen, jobs or side_by_side.jobs()
+    wanted = run.select(patterns) if plan is None else list(plan.measurements)
+    if chosen is not None:
+        wanted = run.with_classes(wanted)
+
+    def keep(name: str) -> bool:
+        return run.wanted(name, patterns) if plan is None else name in plan.names
+
+    figures, failures, ended = run.measure_these(
+        wanted, keep, say, lambda line: print(line, flush=True), chosen, jobs or side_by_side.jobs()
     )
     if figures:
         run.write(file, run.record(figures, failures))

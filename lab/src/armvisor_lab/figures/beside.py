@@ -114,8 +114,8 @@ def plan(patterns: Sequence[str], on: Sequence[str]) -> Plan:
     for variant, have in offered.items():
         if not have:
             words = remedy(variant, variants(), "`lab compare --list` has all variants")
-            if ":" in variant or not near(variant, variants()):
-                words += f"; or {hosts.HOW}"
+            if ":" in variant or hosts.AT in variant or not near(variant, variants()):
+                words += f"; or {hosts.HOW}; or {hosts.BOARDS}"
             raise LabError(f"nothing is measured on {variant!r}", words)
     chosen = _choose(
         patterns, on, list(dict.fromkeys(r for each in offered.values() for r in each))

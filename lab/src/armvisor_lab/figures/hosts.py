@@ -3,7 +3,9 @@
 
 `HOSTS` are those of all standard figures. For `lab compare`, `find()` also knows hosts by their
 parts: the module with any of its parameters, as `armvisor:cheap_traps=0`, without some of its
-parts, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or both.
+parts, as `armvisor-no-rows` or `armvisor:no-rows+no-stubs`, or both. `VARIANT@CPU+WORD…` is a
+variant on another board: its CPU, and words on its kernel's command line, as
+`armvisor@neoverse-n1+kpti=1`.
 """
 
 import re
@@ -14,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from armvisor_lab.archive import kernels
-from armvisor_lab.boards.board import Board
+from armvisor_lab.boards.board import CPUS, Board
 from armvisor_lab.boards.initramfs import Module
-from armvisor_lab.errors import LabError, near
+from armvisor_lab.errors import LabError, near, remedy
 from armvisor_lab.figures import artefacts
 
 # Bits of the module's parameter `cheap_traps` (module/cpu/cheap.h).
@@ -101,10 +103,15 @@ ACCOUNTING = replace(HOSTS["armvisor"], name="armvisor-accounting", parameters="
 
 # Other names that some families have for a host.
 SAME = {"kvm": "kvm-nvhe", "kvm-nvhe": "kvm"}
+AT = "@"
 HOW = (
     "armvisor:OPTION+OPTION…, where an OPTION is no-PART, of the parts "
     f"{', '.join(PARTS)}, or cheap for the first {len(SWITCHES)}, or PARAMETER=NUMBER, of the "
     "module's parameters"
+)
+BOARDS = (
+    "VARIANT@CPU+WORD+WORD…, for a board with that CPU and WORDs on its kernel's command line, "
+    "as native@neoverse-n1 or armvisor@neoverse-n1+kpti=1"
 )
 
 
@@ -162,8 +169,44 @@ def _with_options(name: str, words: list[str]) -> Host:
     return replace(host, name=name, parameters=text, what=what, without=tuple(sorted(without)))
 
 
+@dataclass(frozen=True)
+class Place:
+    """A board for a variant: its CPU, and what is added to its kernel's command line."""
+
+    cpu: str
+    append: str
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return ", ".join(filter(None, (self.cpu, self.append)))
+
+
+def place(name: str) -> tuple[str, Place | None]:
+    """A variant's name without its board, and that board; None where it names none."""
+    base, at, board = name.partition(AT)
+    if not at:
+        return name, None
+    cpu, *words = board.split("+")
+    if cpu not in CPUS:
+        raise LabError(f"{name}: no CPU {cpu!r}", remedy(cpu, CPUS))
+    for word in words:
+        # Figures are ROW.VARIANT, and variants stand in lists.
+        if not re.fullmatch(r"[^\s.,@\"'*?\[\]]+", word):
+            raise LabError(f"{name}: {word!r} is no word of a command line that a figure can name",
+                           "write it as in kpti=1, without dots, commas and quotes")  # fmt: skip
+    return base, Place(cpu, " ".join(words))
+
+
 def find(name: str) -> Host | None:
     """The host of a name; None where there is none of it."""
+    base, board = place(name)
+    if board is not None:
+        host = find(base)
+        return host and replace(
+            host, name=name, what=f"{host.what}, {board.what}", cpu=board.cpu,
+            append=" ".join(filter(None, (host.append, board.append))),
+        )  # fmt: skip
     known = HOSTS | PROTECTED | {ACCOUNTING.name: ACCOUNTING}
     for each in (name, SAME.get(name)):
         if each in known:

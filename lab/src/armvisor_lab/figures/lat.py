@@ -23,6 +23,7 @@ from armvisor_lab.figures import (
     Spot,
     Start,
     artefacts,
+    hosts,
     on_board,
     vms,
 )
@@ -57,19 +58,20 @@ def _spots(variant: str, text: str) -> list[Spot]:
     return [Spot(f"lat.{row}.{variant}", count(text, f"lat.{row}.loops")) for row in ROWS]
 
 
-def _native(name: str, cpu: str, kernel: str) -> Measurement:
+def _native(name: str, cpu: str, kernel: str, append: str = "") -> Measurement:
     """On the board itself."""
 
     def measure(start: Start, progress: Progress) -> Outcome:
         board = Board(
             cpu=cpu, kernel=kernel, count=True, files={"/bin/lat": artefacts.tool("lat")},
-            timeout=600,
+            timeout=600, append=append,
         )  # fmt: skip
         result = start(board, ["lat"], progress).check()
         values = _values(result.text, name)
         return Outcome(values, describe(board, result.kernel), text=result.text)
 
-    what = f"latencies on the board itself, {cpu}, kernel {kernel}"
+    what = ", ".join(filter(None, (f"latencies on the board itself, {cpu}", append)))
+    what += f", kernel {kernel}"
     marked = Marked("native", partial(_spots, name), measure)
     return Measurement(_names(name), what, partial(measure, on_board), marked=marked)
 
@@ -111,7 +113,14 @@ def measurements() -> list[Measurement]:
 
 
 def natively(variant: str) -> list[Measurement]:
-    """All rows on the board itself with another CPU, as `native-cortex-a76`; none of no CPU."""
+    """All rows on the board itself with another CPU, as `native-cortex-a76`; none of no CPU.
+
+    Or on a board with more words on its kernel's command line, as `native@cortex-a76+kpti=1`.
+    """
+    base, place = hosts.place(variant)
+    if place is not None:
+        native = base == "native"
+        return [_native(variant, place.cpu, kernels.DEFAULT, place.append)] if native else []
     cpu = variant.removeprefix("native-")
     known = variant != cpu and cpu in CPUS
     return [_native(variant, cpu, kernels.DEFAULT)] if known else []
