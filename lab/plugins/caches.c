@@ -13,11 +13,14 @@ static bool power_of_two(unsigned int n)
 	return n && !(n & (n - 1));
 }
 
-static int level_init(struct caches_level *level, unsigned int line, struct caches_shape shape,
+int caches_level_init(struct caches_level *level, unsigned int line, struct caches_shape shape,
 		      const char **why)
 {
 	unsigned int lines;
 
+	*why = "a line has 16 to 256 bytes, a power of two";
+	if (!power_of_two(line) || line < 16 || line > 256)
+		return -1;
 	*why = "a cache has 1 to 65536 KiB in 1 to 64 ways";
 	if (!shape.kib || shape.kib > MAX_KIB || !shape.ways || shape.ways > 64)
 		return -1;
@@ -37,27 +40,31 @@ int caches_init(struct caches *c, unsigned int line, struct caches_shape l1i,
 		struct caches_shape l1d, struct caches_shape l2, const char **why)
 {
 	memset(c, 0, sizeof(*c));
-	*why = "a line has 16 to 256 bytes, a power of two";
-	if (!power_of_two(line) || line < 16 || line > 256)
-		return -1;
-	c->line = line;
-	if (level_init(&c->l1[0], line, l1d, why) || level_init(&c->l1[1], line, l1i, why) ||
-	    level_init(&c->l2, line, l2, why)) {
+	if (caches_level_init(&c->l1[0], line, l1d, why) ||
+	    caches_level_init(&c->l1[1], line, l1i, why) ||
+	    caches_level_init(&c->l2, line, l2, why)) {
 		caches_free(c);
 		return -1;
 	}
+	c->line = line;
 	return 0;
+}
+
+void caches_level_free(struct caches_level *level)
+{
+	free(level->lines);
+	level->lines = NULL;
 }
 
 void caches_free(struct caches *c)
 {
-	free(c->l1[0].lines);
-	free(c->l1[1].lines);
-	free(c->l2.lines);
+	caches_level_free(&c->l1[0]);
+	caches_level_free(&c->l1[1]);
+	caches_level_free(&c->l2);
 	memset(c, 0, sizeof(*c));
 }
 
-static void empty(struct caches_level *level)
+void caches_level_empty(struct caches_level *level)
 {
 	memset(level->lines, 0, sizeof(*level->lines) * level->sets * level->ways);
 }
@@ -66,13 +73,13 @@ void caches_empty(struct caches *c)
 {
 	if (!c->line)
 		return;
-	empty(&c->l1[0]);
-	empty(&c->l1[1]);
-	empty(&c->l2);
+	caches_level_empty(&c->l1[0]);
+	caches_level_empty(&c->l1[1]);
+	caches_level_empty(&c->l2);
 }
 
-/* Was it there? It is now, as the most recently used; the least recently used may be evicted. */
-static bool touch(struct caches_level *level, uint64_t line)
+/* As the most recently used; the least recently used may be evicted. */
+bool caches_level_touch(struct caches_level *level, uint64_t line)
 {
 	uint64_t *set = level->lines + line % level->sets * level->ways;
 	uint64_t entry = line << 1 | PRESENT;
@@ -101,9 +108,9 @@ void caches_access(struct caches *c, uint64_t at, unsigned int who, bool fetch)
 		return;
 	line = at / c->line;
 	counts->lookups[fetch]++;
-	if (touch(&c->l1[fetch], line))
+	if (caches_level_touch(&c->l1[fetch], line))
 		return;
 	counts->l1_misses[fetch]++;
-	if (!touch(&c->l2, line))
+	if (!caches_level_touch(&c->l2, line))
 		counts->l2_misses[fetch]++;
 }

@@ -11,7 +11,8 @@
  * - A data access touches the line of its first byte; a block of code touches all of its lines.
  * - Lines leave a level only for lack of room: the second level includes nothing of the first,
  *   maintenance instructions evict nothing, and nothing is prefetched.
- * - Page walks bypass the caches: the model of TLBs counts their loads.
+ * - Page walks' loads are no accesses here: the model of TLBs has a share of the second level for
+ *   them, and the rest of it is not smaller for that.
  */
 #ifndef LAB_PLUGINS_CACHES_H
 #define LAB_PLUGINS_CACHES_H
@@ -45,6 +46,13 @@ int caches_init(struct caches *caches, unsigned int line, struct caches_shape l1
 		struct caches_shape l1d, struct caches_shape l2, const char **why);
 void caches_free(struct caches *caches);
 void caches_empty(struct caches *caches);
+
+/* One level, for models that need no more. `touch`: was the line there? It is now. */
+int caches_level_init(struct caches_level *level, unsigned int line, struct caches_shape shape,
+		      const char **why);
+void caches_level_free(struct caches_level *level);
+void caches_level_empty(struct caches_level *level);
+bool caches_level_touch(struct caches_level *level, uint64_t line);
 
 /* `at`: an address, virtual or physical; its low 21 bits must be those of the memory. */
 void caches_access(struct caches *caches, uint64_t at, unsigned int who, bool fetch);

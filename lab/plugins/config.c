@@ -76,13 +76,13 @@ static int take_core(struct config *c, const char *rest, const char **why)
 static int take_caches(struct config *c, const char *rest, const char **why)
 {
 	struct caches_shape l1i, l1d, l2;
-	const struct tlb_core *core;
+	unsigned int line, table_ways;
+	struct tlb_core *core;
 	char name[TLB_NAME];
-	unsigned int line;
 
-	*why = "caches are a core and seven numbers";
-	if (sscanf(rest, "%31s %u %u %u %u %u %u %u", name, &line, &l1i.kib, &l1i.ways, &l1d.kib,
-		   &l1d.ways, &l2.kib, &l2.ways) != 8)
+	*why = "caches are a core and eight numbers";
+	if (sscanf(rest, "%31s %u %u %u %u %u %u %u %u", name, &line, &l1i.kib, &l1i.ways,
+		   &l1d.kib, &l1d.ways, &l2.kib, &l2.ways, &table_ways) != 9)
 		return -1;
 	core = find_core(c, name);
 	*why = "the core of caches comes before them";
@@ -91,7 +91,15 @@ static int take_caches(struct config *c, const char *rest, const char **why)
 	*why = "a core's caches are there twice";
 	if (c->caches[core - c->cores].line)
 		return -1;
-	return caches_init(&c->caches[core - c->cores], line, l1i, l1d, l2, why);
+	if (caches_init(&c->caches[core - c->cores], line, l1i, l1d, l2, why))
+		return -1;
+	*why = "tables have 1 way of the second-level cache at least, and all of them at most";
+	if (!table_ways || table_ways > l2.ways)
+		return -1;
+	core->line = line;
+	core->tables.kib = l2.kib / l2.ways * table_ways;
+	core->tables.ways = table_ways;
+	return 0;
 }
 
 static int take_model(struct config *c, const char *rest, const char **why)

@@ -6,12 +6,12 @@
  *	out FILE
  *	stage2 LEVELS
  *	core NAME L1I WAYS L1D WAYS L2 WAYS WALK WAYS IPA WAYS L1-LARGEST IPA-SMALLEST
- *	caches CORE LINE L1I-KIB WAYS L1D-KIB WAYS L2-KIB WAYS
+ *	caches CORE LINE L1I-KIB WAYS L1D-KIB WAYS L2-KIB WAYS TABLE-WAYS
  *	model CORE S1 S2	shifts of page sizes; S2 0: one stage
  *	whole			counts from the machine's start to its end
  *
- * A walk or IPA cache without entries shares the L2 TLB. `caches`, `model` and `whole` are
- * optional.
+ * A walk or IPA cache without entries shares the L2 TLB. TABLE-WAYS are the ways of the L2 cache that
+ * translation tables have. `caches`, `model` and `whole` are optional; a model's core has caches.
  */
 #ifndef LAB_PLUGINS_CONFIG_H
 #define LAB_PLUGINS_CONFIG_H

@@ -200,11 +200,13 @@ static void write_model(const struct tlb_model *m)
 			continue;
 		fprintf(out, "model %s %u %u %s", m->core->name, m->s1, m->s2,
 			follow_who_names[who]);
-		fprintf(out, " %llu %llu %llu %llu %llu %llu %llu %llu\n",
+		fprintf(out, " %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n",
 			(unsigned long long)c->lookups[0], (unsigned long long)c->lookups[1],
 			(unsigned long long)c->l1_misses[0], (unsigned long long)c->l1_misses[1],
 			(unsigned long long)c->walks[0], (unsigned long long)c->walks[1],
-			(unsigned long long)c->refs[0], (unsigned long long)c->refs[1]);
+			(unsigned long long)c->refs[0], (unsigned long long)c->refs[1],
+			(unsigned long long)c->refs_missed[0],
+			(unsigned long long)c->refs_missed[1]);
 	}
 }
 
@@ -264,7 +266,7 @@ static void on_mark(unsigned int vcpu, void *data)
 	switch ((uintptr_t)data) {
 	case MARK_FEED:
 		for (i = 0; i < config.nr_models; i++)
-			tlb_drop_all(&config.models[i]);
+			tlb_model_empty(&config.models[i]);
 		for (i = 0; i < config.nr_cores; i++)
 			caches_empty(&config.caches[i]);
 		feeding = true;

@@ -22,12 +22,17 @@ const char *const insn_tlbi_names[NR_INSN_TLBIS] = { INSN_TLBIS(INSN_TEXT) };
 #define CRN_TLBI	8
 #define CRN_TLBI_NXS	9
 
+/* By op2: 2 is CLREX, 1 is DSB with nXS, 7 is SB. */
+static const enum insn_class barriers[8] = {
+	INSN_DSB, INSN_DSB, INSN_ORDINARY, INSN_DSB, INSN_DSB, INSN_DMB, INSN_ISB, INSN_ISB,
+};
+
 static enum insn_class op0_0(uint32_t insn)
 {
 	if (IS_READ(insn))
 		return INSN_ORDINARY;
 	if (CRN(insn) == CRN_BARRIER)
-		return OP2(insn) == 2 ? INSN_ORDINARY : INSN_BARRIER;	/* 2 is CLREX */
+		return barriers[OP2(insn)];
 	return CRN(insn) == CRN_PSTATE ? INSN_WRITE : INSN_ORDINARY;
 }
 

@@ -10,7 +10,9 @@
 
 #define INSN_CLASSES(X)							\
 	X(ORDINARY, "ordinary")		/* all others, hints too */	\
-	X(BARRIER, "barrier")		/* DSB, DMB, ISB, SB */		\
+	X(ISB, "isb")			/* SB too */			\
+	X(DSB, "dsb")			/* SSBB and PSSBB too */	\
+	X(DMB, "dmb")							\
 	X(CALL, "call")			/* SVC, HVC, SMC, BRK */	\
 	X(ERET, "eret")			/* one for each exception */	\
 	X(READ, "sysreg-read")						\

@@ -10,6 +10,8 @@
 /* The last level of a walk, and what an entry of a table at a level covers. */
 #define LAST		3
 #define LEVEL_SHIFT(level)	(39 - 9 * (level))
+#define ENTRIES		512	/* of a table */
+#define ENTRY_BYTES	8
 
 /*
  * An entry's key besides its page number: space, kind, and for a 4 KiB page its memory, so that a
@@ -111,22 +113,24 @@ static bool find_or_fill(struct tlb_cache *cache, uint64_t page, uint64_t what)
 }
 
 /*
- * The references of a stage-2 walk. It continues from the deepest cached entry to the leaf, and
- * caches the entries on its way.
+ * The address of a stage's table, beyond all spaces' memory. When none is left they share: this
+ * affects only the hits of stage 2 and of the L2 cache.
  */
-static unsigned int stage2(struct tlb_model *m, uint64_t ipa, unsigned int shift)
+static uint64_t table_at(struct tlb_model *m, unsigned int stage, uint64_t key)
 {
-	unsigned int leaf = leaf_level(shift), first = LAST + 1 - m->s2_levels, level;
-	struct tlb_cache *cache = ipa_cache(m);
-	uint64_t kind = WHAT_KIND(KIND_IPA_WALK);
+	struct tlb_tables *tables = &m->tables[stage];
+	unsigned int at = key * 0x9e3779b97f4a7c15ULL >> 50, tried;
 
-	if (shift >= m->core->ipa_smallest &&
-	    find_or_fill(cache, ipa >> shift, WHAT_KIND(KIND_IPA + shift)))
-		return 0;
-	for (level = leaf; level > first; level--)
-		if (find_or_fill(cache, ipa >> LEVEL_SHIFT(level - 1), kind + WHAT_KIND(level)))
+	for (tried = 0; tried < MAX_TABLES; tried++, at = (at + 1) % MAX_TABLES) {
+		if (tables->slots[2 * at] == key)
 			break;
-	return leaf - level + 1;
+		if (!tables->slots[2 * at]) {
+			tables->slots[2 * at] = key;
+			tables->slots[2 * at + 1] = tables->nr++;
+			break;
+		}
+	}
+	return (1ULL + stage) << 48 | tables->slots[2 * at + 1] << TLB_4K;
 }
 
 /* The IPA of the table that a walk of `va` meets at a level: a page of its own for each. */
@@ -134,22 +138,48 @@ static uint64_t table_ipa(struct tlb_model *m, const struct tlb_access *a, unsig
 {
 	uint64_t prefix = level ? (a->va & ~(0xffffULL << 48)) >> LEVEL_SHIFT(level - 1) : 0;
 	uint64_t key = (prefix << 12 | (uint64_t)a->space << 4 | level << 1 | upper(a->va)) + 1;
-	unsigned int at = key * 0x9e3779b97f4a7c15ULL >> 50, tried;
 
-	for (tried = 0; tried < MAX_TABLES; tried++, at = (at + 1) % MAX_TABLES) {
-		if (m->tables[2 * at] == key)
+	return table_at(m, 0, key);
+}
+
+/* The place of stage 2's table for an IPA at a level. */
+static uint64_t table_pa(struct tlb_model *m, uint64_t ipa, unsigned int level)
+{
+	uint64_t prefix = level ? ipa >> LEVEL_SHIFT(level - 1) : 0;
+
+	return table_at(m, 1, (prefix << 2 | level) + 1);
+}
+
+/* A walk reads a table's entry for an address. */
+static void load(struct tlb_model *m, struct tlb_counts *counts, unsigned int stage,
+		 uint64_t table, uint64_t address, unsigned int level)
+{
+	uint64_t entry = table + (address >> LEVEL_SHIFT(level) & (ENTRIES - 1)) * ENTRY_BYTES;
+
+	counts->refs[stage]++;
+	if (!caches_level_touch(&m->lines, entry / m->core->line))
+		counts->refs_missed[stage]++;
+}
+
+/*
+ * A stage-2 walk continues from the deepest cached entry to the leaf, and caches the entries on its
+ * way.
+ */
+static void stage2(struct tlb_model *m, uint64_t ipa, unsigned int shift,
+		   struct tlb_counts *counts)
+{
+	unsigned int leaf = leaf_level(shift), first = LAST + 1 - m->s2_levels, level;
+	struct tlb_cache *cache = ipa_cache(m);
+	uint64_t kind = WHAT_KIND(KIND_IPA_WALK);
+
+	if (shift >= m->core->ipa_smallest &&
+	    find_or_fill(cache, ipa >> shift, WHAT_KIND(KIND_IPA + shift)))
+		return;
+	for (level = leaf; level > first; level--)
+		if (find_or_fill(cache, ipa >> LEVEL_SHIFT(level - 1), kind + WHAT_KIND(level)))
 			break;
-		if (!m->tables[2 * at]) {
-			m->tables[2 * at] = key;
-			m->tables[2 * at + 1] = m->nr_tables++;
-			break;
-		}
-	}
-	/*
-	 * Beyond all spaces' memory. When none is left they share: this affects only stage 2's
-	 * hits.
-	 */
-	return 1ULL << 48 | m->tables[2 * at + 1] << TLB_4K;
+	for (; level <= leaf; level++)
+		load(m, counts, 1, table_pa(m, ipa, level), ipa, level);
 }
 
 /* The place of an address's memory in the IPA space. */
@@ -170,13 +200,15 @@ static void walk(struct tlb_model *m, const struct tlb_access *a, unsigned int s
 		known = find_or_fill(cache, a->va >> LEVEL_SHIFT(level - 1),
 				     what | WHAT_KIND(KIND_WALK + level));
 	for (; level <= leaf; level++) {
+		uint64_t table = table_ipa(m, a, level);
+
 		if (s2 && !known)
-			counts->refs[1] += stage2(m, table_ipa(m, a, level), s2);
+			stage2(m, table, s2, counts);
 		known = false;
-		counts->refs[0]++;
+		load(m, counts, 0, table, a->va, level);
 	}
 	if (s2)
-		counts->refs[1] += stage2(m, data_ipa(a), s2);
+		stage2(m, data_ipa(a), s2, counts);
 }
 
 void tlb_access(struct tlb_model *m, const struct tlb_access *a)
@@ -247,6 +279,12 @@ void tlb_drop_all(struct tlb_model *m)
 	drop(m, is_any, 0);
 }
 
+void tlb_model_empty(struct tlb_model *m)
+{
+	tlb_drop_all(m);
+	caches_level_empty(&m->lines);
+}
+
 static bool shape_good(struct tlb_shape shape)
 {
 	return shape.entries <= MAX_ENTRIES && shape.ways >= 1 && shape.ways <= shape.entries &&
@@ -286,13 +324,19 @@ int tlb_model_init(struct tlb_model *m, const struct tlb_core *core, unsigned in
 	*why = "a stage 2 has 3 or 4 levels";
 	if (s2_levels < 3 || s2_levels > 4)
 		return -1;
+	*why = "the caches of a model's core come before it";
+	if (!core->line)
+		return -1;
+	if (caches_level_init(&m->lines, core->line, core->tables, why))
+		return -1;
 	*why = "there is no memory for the model";
 	m->core = core;
 	m->s1 = s1;
 	m->s2 = s2;
 	m->s2_levels = s2_levels;
-	m->tables = calloc(2 * MAX_TABLES, sizeof(*m->tables));
-	if (m->tables && !cache_init(&m->l1[0], core->l1d) && !cache_init(&m->l1[1], core->l1i) &&
+	m->tables[0].slots = calloc(2 * MAX_TABLES, sizeof(*m->tables[0].slots));
+	m->tables[1].slots = calloc(2 * MAX_TABLES, sizeof(*m->tables[1].slots));
+	if (m->tables[0].slots && m->tables[1].slots && !cache_init(&m->l1[0], core->l1d) && !cache_init(&m->l1[1], core->l1i) &&
 	    !cache_init(&m->l2, core->l2) && !cache_init(&m->walk, core->walk) &&
 	    !cache_init(&m->ipa, core->ipa))
 		return 0;
@@ -307,6 +351,8 @@ void tlb_model_free(struct tlb_model *m)
 	free(m->l2.entries);
 	free(m->walk.entries);
 	free(m->ipa.entries);
-	free(m->tables);
+	free(m->tables[0].slots);
+	free(m->tables[1].slots);
+	caches_level_free(&m->lines);
 	memset(m, 0, sizeof(*m));
 }

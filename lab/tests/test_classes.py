@@ -32,8 +32,11 @@ def no_qemu(monkeypatch):
 
 
 def section(ordinary: int, erets: int = 0, walks: int = 0) -> Section:
-    insns = {"guest-user": {"ordinary": ordinary}, "hypervisor": {"eret": erets, "barrier": 20}}
-    models = {Model("cortex-a72", 12, 21): {"hypervisor": Counts((9, 9), (8, 8), (walks, 0))}}
+    insns = {"guest-user": {"ordinary": ordinary}, "hypervisor": {"eret": erets, "dsb": 20}}
+    counts = Counts(
+        (9, 9), (8, 8), (walks, 0), (walks, 8 * (walks > 0)), (walks // 4, walks // 8 + 1)
+    )
+    models = {Model("cortex-a72", 12, 21): {"hypervisor": counts}}
     caches = {"cortex-a72": {"guest-user": Caches((5000, 900), (walks * 2, 0), (walks, 0))}}
     return Section((1, 0), insns, models=models, caches=caches)
 
@@ -226,8 +229,10 @@ def test_classes_are_printed_and_recorded(family, capsys):
     assert cli.main(["figures", "--classes", "--json", str(family)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("a.x 401 instructions\n")
-    assert re.search(r"^hypervisor +EL2 +0 +0 +0 +1 ", said, re.M)
-    assert "page walks on cortex-a72 (modelled): 4.000" in said
+    assert re.search(r"^hypervisor +EL2( +0){5} +1 ", said, re.M)
+    assert (
+        "page walks on cortex-a72 (modelled): 4.000, 4.800 loads, 1.500 of them not in L2" in said
+    )
     record = json.loads(family.read_text())
     assert record["schema"] == run.SCHEMA
     assert record["figures"][0]["classes"]["instructions"] == 401

@@ -7,7 +7,7 @@
 
 #define HEAD "regime kvm\nout /tmp/x y\nstage2 3\n"
 #define CORE "core a72 48 48 32 32 1024 4 64 4 64 4 20 12\n"
-#define CACHES "caches a72 64 48 3 32 2 1024 16\n"
+#define CACHES "caches a72 64 48 3 32 2 1024 16 8\n"
 
 static struct config config;
 static char error[512];
@@ -23,7 +23,7 @@ static int read_text(const char *text)
 
 static void test_a_good_one(void)
 {
-	EQUAL(read_text(HEAD CORE "\nmodel a72 12 0\nmodel a72 21 12\n"), 0);
+	EQUAL(read_text(HEAD CORE CACHES "\nmodel a72 12 0\nmodel a72 21 12\n"), 0);
 	EQUAL(config.regime, REGIME_KVM);
 	EQUAL(strcmp(config.out, "/tmp/x y"), 0);
 	EQUAL(config.nr_cores, 1);
@@ -33,6 +33,8 @@ static void test_a_good_one(void)
 	EQUAL(config.models[1].s1, 21);
 	EQUAL(config.models[1].s2, 12);
 	EQUAL(config.models[1].core == &config.cores[0], 1);
+	EQUAL(config.models[1].lines.ways, 8);
+	EQUAL(config.models[1].lines.sets, 1024);
 	config_free(&config);
 	EQUAL(read_text(HEAD CORE), 0);
 	EQUAL(config.nr_models, 0);
@@ -66,13 +68,16 @@ static void test_bad_ones(void)
 		{ HEAD CORE CORE, "there twice" },
 		{ HEAD CACHES, "the core of caches comes before them" },
 		{ HEAD CORE CACHES CACHES, "a core's caches are there twice" },
-		{ HEAD CORE "caches a72 64 48 3 32 2 1024\n", "a core and seven numbers" },
-		{ HEAD CORE "caches a72 64 48 5 32 2 1024 16\n", "a power of two" },
+		{ HEAD CORE "caches a72 64 48 3 32 2 1024 16\n", "a core and eight numbers" },
+		{ HEAD CORE "caches a72 64 48 5 32 2 1024 16 8\n", "a power of two" },
+		{ HEAD CORE "caches a72 64 48 3 32 2 1024 16 0\n", "tables have 1 way of" },
+		{ HEAD CORE "caches a72 64 48 3 32 2 1024 16 17\n", "tables have 1 way of" },
 		{ HEAD "model a72 12 0\n", "a model's core comes before it" },
 		{ HEAD CORE "model n1 12 0\n", "a model's core comes before it" },
-		{ HEAD CORE "model a72 12\n", "a core and two shifts" },
-		{ HEAD CORE "model a72 12 0\nmodel a72 13 0\n", "shift of 12, 16, 21 or 30" },
-		{ "regime kvm\nout x\n" CORE "model a72 12 0\n", "levels come before" },
+		{ HEAD CORE CACHES "model a72 12\n", "a core and two shifts" },
+		{ HEAD CORE "model a72 12 0\n", "the caches of a model's core" },
+		{ HEAD CORE CACHES "model a72 12 0\nmodel a72 13 0\n", "shift of 12, 16, 21 or 30" },
+		{ "regime kvm\nout x\n" CORE CACHES "model a72 12 0\n", "levels come before" },
 		{ HEAD CORE "cache a72\n", "no such word" },
 		{ HEAD CORE "whole 3\n", "nothing comes behind this word" },
 	};

@@ -14,11 +14,12 @@ static void test_classes(void)
 		{ 0xd503305f, INSN_ORDINARY },	/* clrex */
 		{ 0xf9400020, INSN_ORDINARY },	/* ldr x0, [x1] */
 		{ 0xd65f03c0, INSN_ORDINARY },	/* ret */
-		{ 0xd503309f, INSN_BARRIER },	/* ssbb */
-		{ 0xd5033f9f, INSN_BARRIER },	/* dsb sy */
-		{ 0xd5033bbf, INSN_BARRIER },	/* dmb ish */
-		{ 0xd5033fdf, INSN_BARRIER },	/* isb */
-		{ 0xd50330ff, INSN_BARRIER },	/* sb */
+		{ 0xd503309f, INSN_DSB },	/* ssbb */
+		{ 0xd5033f9f, INSN_DSB },	/* dsb sy */
+		{ 0xd5033e3f, INSN_DSB },	/* dsb synxs */
+		{ 0xd5033bbf, INSN_DMB },	/* dmb ish */
+		{ 0xd5033fdf, INSN_ISB },	/* isb */
+		{ 0xd50330ff, INSN_ISB },	/* sb */
 		{ 0xd4000001, INSN_CALL },	/* svc #0 */
 		{ 0xd4000002, INSN_CALL },	/* hvc #0 */
 		{ 0xd4000003, INSN_CALL },	/* smc #0 */

@@ -15,7 +15,7 @@
 static const struct tlb_core small = {
 	.name = "small",
 	.l1i = { 8, 8 }, .l1d = { 8, 8 }, .l2 = { 64, 4 }, .walk = { 32, 32 }, .ipa = { 32, 32 },
-	.l1_largest = TLB_1G, .ipa_smallest = TLB_4K,
+	.l1_largest = TLB_1G, .ipa_smallest = TLB_4K, .line = 64, .tables = { 64, 8 },
 };
 
 static struct tlb_model model;
@@ -144,7 +144,7 @@ static void test_references_of_two_stages_without_caches(void)
 {
 	static const struct tlb_core none = {
 		.name = "none", .l1i = { 1, 1 }, .l1d = { 1, 1 }, .l2 = { 1, 1 },
-		.l1_largest = TLB_1G, .ipa_smallest = TLB_4K,
+		.l1_largest = TLB_1G, .ipa_smallest = TLB_4K, .line = 64, .tables = { 64, 8 },
 	};
 	const char *why = "";
 	struct tlb_counts c;
@@ -334,6 +334,96 @@ static void test_fetches_and_data_share_the_second_level(void)
 	end();
 }
 
+static void test_loads_of_tables_are_looked_up_in_the_l2_cache(void)
+{
+	struct tlb_counts c;
+
+	begin(&small, TLB_4K, 0);
+	touch(0);		/* four tables, a line of each */
+	c = take();
+	EQUAL(c.refs[0], 4);
+	EQUAL(c.refs_missed[0], 4);
+	/* Translations go, lines stay. */
+	tlb_drop_all(&model);
+	touch(0);
+	c = take();
+	EQUAL(c.refs[0], 4);
+	EQUAL(c.refs_missed[0], 0);
+	touch(28 * K);		/* the last of eight entries in the line */
+	c = take();
+	EQUAL(c.refs[0], 1);
+	EQUAL(c.refs_missed[0], 0);
+	touch(32 * K);
+	EQUAL(take().refs_missed[0], 1);
+	/* Another space has tables of its own. */
+	touch_in(0, 2);
+	EQUAL(take().refs_missed[0], 4);
+	tlb_model_empty(&model);
+	touch(0);
+	EQUAL(take().refs_missed[0], 4);
+	end();
+}
+
+static void test_tables_evict_each_other_in_their_share(void)
+{
+	struct tlb_core core = small;
+	struct tlb_counts c;
+
+	/* Sixteen sets; the first line of each table is in the same. */
+	core.tables = (struct caches_shape){ 4, 4 };
+	begin(&core, TLB_4K, 0);
+	touch(0);
+	tlb_drop_all(&model);
+	touch(0);
+	EQUAL(take().refs_missed[0], 4);
+	/* The level above the last has it in the same line; the fifth table evicts the first. */
+	touch(2 * M);
+	c = take();
+	EQUAL(c.refs[0], 2);
+	EQUAL(c.refs_missed[0], 1);
+	/* Of these four only the third is there: each that is missed evicts one that is needed. */
+	tlb_drop_all(&model);
+	touch(0);
+	c = take();
+	EQUAL(c.refs[0], 4);
+	EQUAL(c.refs_missed[0], 3);
+	end();
+}
+
+static void test_loads_of_stage_2_tables_are_looked_up_too(void)
+{
+	struct tlb_counts c;
+
+	begin(&small, TLB_4K, TLB_4K);
+	touch(0);
+	c = take();
+	EQUAL(c.refs_missed[0], 4);
+	/* Of the first table's way and the page's; the other tables are in the first one's line. */
+	EQUAL(c.refs[1], 9);
+	EQUAL(c.refs_missed[1], 6);
+	tlb_drop_all(&model);
+	touch(0);
+	c = take();
+	EQUAL(c.refs[1], 9);
+	EQUAL(c.refs_missed[0] + c.refs_missed[1], 0);
+	end();
+}
+
+static void test_a_longer_line_has_more_entries(void)
+{
+	struct tlb_core core = small;
+
+	core.line = 128;
+	begin(&core, TLB_4K, 0);
+	touch(0);
+	take();
+	touch(60 * K);
+	EQUAL(take().refs_missed[0], 0);
+	touch(64 * K);
+	EQUAL(take().refs_missed[0], 1);
+	end();
+}
+
 static void test_what_no_core_is(void)
 {
 	static const struct {
@@ -365,6 +455,13 @@ static void test_what_no_core_is(void)
 	core = small;
 	core.l1_largest = 11;
 	EQUAL(tlb_model_init(&model, &core, TLB_4K, 0, 3, &why), -1);
+	core = small;
+	core.line = 0;
+	EQUAL(tlb_model_init(&model, &core, TLB_4K, 0, 3, &why), -1);
+	EQUAL(strcmp(why, "the caches of a model's core come before it"), 0);
+	core.line = 64;
+	core.tables = (struct caches_shape){ 3, 1 };
+	EQUAL(tlb_model_init(&model, &core, TLB_4K, 0, 3, &why), -1);
 }
 
 int main(void)
@@ -382,6 +479,10 @@ int main(void)
 	RUN(test_dropping_stage_2);
 	RUN(test_a_page_mapped_anew_is_not_found);
 	RUN(test_fetches_and_data_share_the_second_level);
+	RUN(test_loads_of_tables_are_looked_up_in_the_l2_cache);
+	RUN(test_tables_evict_each_other_in_their_share);
+	RUN(test_loads_of_stage_2_tables_are_looked_up_too);
+	RUN(test_a_longer_line_has_more_entries);
 	RUN(test_what_no_core_is);
 	return END();
 }

@@ -67,7 +67,8 @@ def _print_classes(figures: list[run.Figure]) -> None:
         print("\n".join(table.aligned(classes.table(counted), 2)))
         for core, walks in counted.walks.items():
             print(f"page walks on {core} (modelled): {walks.get('walks', 0):.3f}, "
-                  f"{walks.get('refs', 0):.3f} loads")  # fmt: skip
+                  f"{walks.get('refs', 0):.3f} loads, "
+                  f"{max(walks.get('refs_missed', 0), 0):.3f} of them not in L2")  # fmt: skip
             if "cache_lookups" in walks:
                 # A difference of two rounds may be slightly negative.
                 some = {word: max(walks.get(name, 0), 0) for name, word in _CACHES.items()}

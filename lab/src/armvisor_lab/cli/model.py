@@ -12,7 +12,7 @@ from typing import Any
 from armvisor_lab import paths, side_by_side
 from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError, remedy
-from armvisor_lab.figures import run
+from armvisor_lab.figures import hosts, run
 from armvisor_lab.model import cycles, published, record, rows, tables
 from armvisor_lab.model.record import Record
 from armvisor_lab.reach import cores
@@ -135,8 +135,14 @@ def _counts(options: argparse.Namespace, patterns: list[str], chosen: list[Core]
 
 
 def _native(name: str) -> str:
-    """The figure that is the same on the board itself; kernels and cores of others have theirs."""
+    """The figure that is the same on the board itself; kernels and cores of others have theirs.
+
+    Of a board with words on its kernel's command line it is the same board without them.
+    """
     what, _, variant = name.rpartition(".")
+    base, at, board = variant.partition(hosts.AT)
+    if at:
+        return f"{what}.native{at}{board.partition('+')[0] if base == 'native' else board}"
     _, _, suffix = variant.partition("-")
     return (
         f"{what}.native-{suffix}" if suffix in ("n1", "oldstable", "newest") else f"{what}.native"

@@ -109,6 +109,7 @@ def _modelled(run: runs.Run, core: cores.Core) -> dict[str, Any]:
         "l1_misses": sum(counts.l1_misses),
         "walks": sum(counts.walks),
         "walk_references": sum(counts.refs),
+        "walk_references_missed": sum(counts.refs_missed),
         "cycles": [low, high],
     }
 

@@ -24,7 +24,7 @@ from armvisor_lab.reach.plugin import Counts, Model, Section
 
 ROUNDS = Spot.rounds  # of guests/tools/lat/main.c and guests/bare/cost.c
 _STAGE2 = {"kvm": 21, "xen": 21}
-_WALKS = ("lookups", "l1_misses", "walks", "refs")
+_WALKS = ("lookups", "l1_misses", "walks", "refs", "refs_missed")
 # Permitted difference from the clock: in instructions, for a round's own counter reads, and as a
 # part of the figure.
 _AROUND = 64
@@ -127,13 +127,13 @@ def _mean(parts: Sequence[Mapping[str, Mapping[str, float]]]) -> By:
 
 
 def _per(with_: Mapping[str, Mapping[str, float]], less: Mapping[str, Mapping[str, float]],
-         loops: float) -> By:  # fmt: skip
-    """What one operation has; classes that come to nothing are left out."""
+         loops: float, keep: bool = False) -> By:  # fmt: skip
+    """What one operation has; what comes to nothing is left out, unless it is to be kept."""
     found: By = {}
     for who in {**with_, **less}:
         of, off = with_.get(who, {}), less.get(who, {})
         each = {name: (of.get(name, 0) - off.get(name, 0)) / loops for name in {**of, **off}}
-        if kept := {name: value for name, value in each.items() if value}:
+        if kept := {name: value for name, value in each.items() if value or keep}:
             found[who] = kept
     return found
 
@@ -177,7 +177,7 @@ def of_spot(spot: Spot, marked: Marked, sections: Sequence[Section]) -> Classes:
         levels["guest-kernel"] = 0
     used = {who: level for who, level in levels.items() if who in of["insns"] and level is not None}
     walks, less = (_mean([_walks(each) for each in some]) for some in (taken, empty))
-    return Classes(used, walks=_per(walks, less, spot.loops), **of)
+    return Classes(used, walks=_per(walks, less, spot.loops, keep=True), **of)
 
 
 def _check(spot: Spot, value: float, classes: Classes) -> None:

@@ -19,9 +19,11 @@ _SHAPES = ("l1i", "l1d", "l2", "walk", "ipa")
 _SHIFTS = ("l1_largest", "ipa_smallest")
 _CACHES = ("l1i_cache", "l1d_cache", "l2_cache")
 COSTS = (
-    "ordinary", "barrier", "exception", "sysreg_read", "sysreg_write", "tlbi", "cache", "device",
+    "ordinary", "isb", "dsb", "dmb", "exception", "sysreg_read", "sysreg_write", "tlbi", "cache",
+    "device",
 )  # fmt: skip
-_CYCLES = ("l2_hit", "reference", *COSTS)
+WALKS = ("l2_hit", "walk_hit", "walk_miss")
+CYCLES = (*WALKS, *COSTS)
 _OPTIONAL = ("ghz",)
 # Keys of a value besides `source` and `estimated`.
 _KEYS = (
@@ -29,7 +31,8 @@ _KEYS = (
     | dict.fromkeys(_SHIFTS, ("shift",))
     | {"line": ("bytes",)}
     | dict.fromkeys(_CACHES, ("kib", "ways"))
-    | dict.fromkeys((*_CYCLES, *_OPTIONAL), ("cycles",))
+    | {"tables": ("ways",)}
+    | dict.fromkeys((*CYCLES, *_OPTIONAL), ("cycles",))
 )
 _NAMES = ("what", "like")
 
@@ -51,7 +54,8 @@ class Core:
     def caches(self) -> str:
         """Its caches in the plugin's configuration."""
         shapes = [f"{self.values[key]['kib']} {self.values[key]['ways']}" for key in _CACHES]
-        return " ".join(["caches", self.name, str(self.values["line"]["bytes"]), *shapes])
+        line, tables = self.values["line"]["bytes"], self.values["tables"]["ways"]
+        return " ".join(["caches", self.name, str(line), *shapes, str(tables)])
 
     def cycles(self, key: str) -> tuple[float, float]:
         """The least and the most that something takes."""
@@ -59,9 +63,10 @@ class Core:
         return low, high
 
     def tlbs(self) -> tuple[Mapping[str, Any], ...]:
-        """What the model of its TLBs is made of: the same for cores that have the same TLBs."""
+        """What the model of its page walks is made of: cores with the same have the same walks."""
         return tuple(
-            {part: self.values[key][part] for part in _KEYS[key]} for key in (*_SHAPES, *_SHIFTS)
+            {part: self.values[key][part] for part in _KEYS[key]}
+            for key in (*_SHAPES, *_SHIFTS, "line", "l2_cache", "tables")
         )
 
     @property
@@ -83,7 +88,7 @@ def _check(name: str, key: str, value: object) -> None:
             raise LabError(f"{where}: {part} is missing")
     if not isinstance(value.get("source"), str) or not value["source"]:
         raise LabError(f"{where}: source is missing", "say where the value is from")
-    if key in (*_CYCLES, *_OPTIONAL):
+    if key in (*CYCLES, *_OPTIONAL):
         pair = value["cycles"]
         if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_number, pair)):
             raise LabError(f"{where}: cycles are two numbers, the least and the most")
@@ -92,6 +97,13 @@ def _check(name: str, key: str, value: object) -> None:
     elif not all(_is_number(value[part]) and value[part] == int(value[part])
                  for part in _KEYS[key]):  # fmt: skip
         raise LabError(f"{where}: {' and '.join(_KEYS[key])} are whole numbers")
+
+
+def _check_tables(name: str, whole: Mapping[str, Any]) -> None:
+    """Translation tables have a share of the second-level cache, no more than all of it."""
+    ways, most = whole["tables"]["ways"], whole["l2_cache"]["ways"]
+    if not 1 <= ways <= most:
+        raise LabError(f"{FILE.name}: core {name}, tables: 1 to {most} ways of the L2 cache")
 
 
 def _whole(name: str, tables: Mapping[str, Any], after: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -118,6 +130,7 @@ def _core(name: str, tables: Mapping[str, Any]) -> Core:
     keys = [key for key in _KEYS if key not in _OPTIONAL or key in whole]
     for key in keys:
         _check(name, key, whole.get(key))
+    _check_tables(name, whole)
     return Core(name, whole["what"], {key: whole[key] for key in keys})
 
 

@@ -17,7 +17,9 @@ from armvisor_lab.figures import Progress, artefacts, on_board
 from armvisor_lab.reach.cores import Core
 
 WHOS = ("host-user", "host-kernel", "hypervisor", "guest-user", "guest-kernel")
-CLASSES = ("ordinary", "barrier", "call", "eret", "sysreg-read", "sysreg-write", "tlbi", "cache")
+CLASSES = (
+    "ordinary", "isb", "dsb", "dmb", "call", "eret", "sysreg-read", "sysreg-write", "tlbi", "cache",
+)  # fmt: skip
 
 # The exception level of each of WHOS.
 LEVELS = {
@@ -53,12 +55,16 @@ Told = tuple[str, Sequence[Core], Sequence[Model]]
 
 @dataclass(frozen=True)
 class Counts:
-    """What a model counted: of data, of fetches; references to stage 1's tables, and 2's."""
+    """What a model counted: of data, of fetches; references to stage 1's tables, and 2's.
+
+    `refs_missed` are the references that the L2 cache lacked.
+    """
 
     lookups: tuple[int, int] = (0, 0)
     l1_misses: tuple[int, int] = (0, 0)
     walks: tuple[int, int] = (0, 0)
     refs: tuple[int, int] = (0, 0)
+    refs_missed: tuple[int, int] = (0, 0)
 
     def __add__(self, other: "Counts") -> "Counts":
         def both(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
@@ -67,6 +73,7 @@ class Counts:
         return Counts(
             both(self.lookups, other.lookups), both(self.l1_misses, other.l1_misses),
             both(self.walks, other.walks), both(self.refs, other.refs),
+            both(self.refs_missed, other.refs_missed),
         )  # fmt: skip
 
 
@@ -118,9 +125,9 @@ def _words(section: Section, words: list[str]) -> None:
     match words:
         case ["insns" | "tlbi" | "accesses" | "entries" as what, who, name, number]:
             getattr(section, what).setdefault(who, {})[name] = int(number)
-        case ["model", core, s1, s2, who, *numbers] if len(numbers) == 8:
+        case ["model", core, s1, s2, who, *numbers] if len(numbers) == 10:
             n = [int(each) for each in numbers]
-            counts = Counts((n[0], n[1]), (n[2], n[3]), (n[4], n[5]), (n[6], n[7]))
+            counts = Counts(*((n[i], n[i + 1]) for i in range(0, 10, 2)))
             section.models.setdefault(Model(core, int(s1), int(s2)), {})[who] = counts
         case ["caches", core, who, *numbers] if len(numbers) == 6:
             n = [int(each) for each in numbers]
@@ -208,12 +215,12 @@ def cycles(core: Core, counts: Counts, unseen: int = 0) -> tuple[float, float]:
     `unseen` are invalidations by address. Each may have dropped an entry that the model still
     has: at the most as many walks more, of as many references as the others have.
     """
-    misses, walks, refs = sum(counts.l1_misses), sum(counts.walks), sum(counts.refs)
-    hit, reference = core.cycles("l2_hit"), core.cycles("reference")
-    low = misses * hit[0] + refs * reference[0]
-    high = misses * hit[1] + refs * reference[1]
-    each = refs / walks if walks else 0
-    return low, high + unseen * (hit[1] + each * reference[1])
+    misses, walks, missed = sum(counts.l1_misses), sum(counts.walks), sum(counts.refs_missed)
+    found = sum(counts.refs) - missed
+    hit, here, beyond = (core.cycles(key) for key in ("l2_hit", "walk_hit", "walk_miss"))
+    low, high = (found * here[i] + missed * beyond[i] for i in (0, 1))
+    each = high / walks if walks else 0
+    return misses * hit[0] + low, misses * hit[1] + high + unseen * (hit[1] + each)
 
 
 def by_level(section: Section, regime: str) -> Mapping[str, tuple[int, dict[str, int]]]:

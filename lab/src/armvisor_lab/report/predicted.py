@@ -35,7 +35,7 @@ _LEAD = (
 )
 _NOTES = (
     "By others: the middle of the prediction, times what the same machine's other rows are of "
-    "theirs. Middle: as many times the least as the most is of it. The kernels that were measured "
+    "theirs. Middle: the mean of the least and the most. The kernels that were measured "
     "and the one that was counted are not the same.",
     f"A row is native's figure and its traps at unit costs; within {WITHIN:g} % is what is asked.",
 )
