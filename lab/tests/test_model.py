@@ -396,9 +396,19 @@ def test_cycles_and_ratios_are_printed_and_recorded(tmp_path, capsys):
     assert cli.main([*command, "--core", "cortex-a72"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("on cortex-a72 (modelled)\n")
-    assert re.search(r"^lat\.null\.armvisor +414 +[\d.]+ - \d+ +1\.\d\d - 1\.\d\d$", said, re.M)
-    assert re.search(r"^lat\.null\.native +326 +[\d.]+ - \d+ +-$", said, re.M)
+    two, ratio = r"[\d.]+ - [\d.]+", r"1\.\d\d - 1\.\d\d"
+    assert re.search(
+        rf"^lat\.null\.armvisor +414 +{two} +{two} +\d+ +{ratio} +{ratio} +\d+$", said, re.M
+    )
+    assert re.search(rf"^lat\.null\.native +326 +{two} +{two} +\d+ +- +- +-$", said, re.M)
+    assert re.search(
+        r"^cycles: [012] of 2 likely ranges within 25 % up and down; most: lat\.null\.", said, re.M
+    )
+    assert re.search(r"^times native: 1 of 1 .*lat\.null\.armvisor on cortex-a72, ", said, re.M)
     found = json.loads(out.read_text())
+    low, high = found["predictions"][1]["likely"]
+    least, most = found["predictions"][1]["cycles"]
+    assert least < low < high < most
     assert [each["figure"] for each in found["predictions"]] == [
         "lat.null.native", "lat.null.armvisor"]  # fmt: skip
     assert cli.main([*command, "--figure", "lat.null.native"]) == 0

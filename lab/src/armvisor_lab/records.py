@@ -208,8 +208,36 @@ def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
     """Of a figure in cycles of a core: model.cycles.CORE.FIGURE.WHAT."""
     core, figure = (_text(table.get(key), f"a prediction's {key}") for key in ("core", "figure"))
     start = f"model.cycles.{core}.{figure}"
-    for key, value in zip(("least", "most"), _cycles(table.get("cycles"), start), strict=True):
-        yield Value(f"{start}.{key}", value, "cycles", f"{figure} in cycles of {core}")
+    what = f"{figure} in cycles of {core}"
+    for name, key, unit in _RANGES:
+        # Older records have the first alone, and a native figure has no ratio to itself.
+        if name == "cycles" or table.get(name) is not None:
+            for end, value in zip(("least", "most"), _cycles(table.get(name), start), strict=True):
+                yield Value(f"{start}.{key}{end}", value, unit, what)
+    if table.get("measured") is not None:
+        yield Value(f"{start}.measured", _number(table["measured"], start), "cycles", what)
+
+
+# What `lab model cycles` says of a figure, and the beginning of the values' names.
+_RANGES = (
+    ("cycles", "", "cycles"),
+    ("likely", "likely_", "cycles"),
+    ("times_native", "native_", "times native"),
+    ("likely_times_native", "native_likely_", "times native"),
+)
+
+
+def _profile_values(profile: object) -> Iterator[Value]:
+    """Of costs that were measured on silicon, beside the model's: model.costs.CORE.CLASS.WHAT."""
+    table = _table(profile, "a profile")
+    core = _text(table.get("name"), "a profile's name")
+    for key, each in _table(table.get("costs", {}), f"model.costs.{core}").items():
+        start = f"model.costs.{core}.{key}"
+        cost = _table(each, start)
+        what = f"{key}: {_text(cost.get('how', ''), start)}"
+        for kind in ("modelled", "measured"):
+            for end, value in zip(("least", "most"), _cycles(cost.get(kind), start), strict=True):
+                yield Value(f"{start}.{kind}_{end}", value, "cycles", what)
 
 
 _PREDICTIONS = {"published": _published_values, "rows": _row_values, "cycles": _core_values}
@@ -228,6 +256,8 @@ def _values(kind: str, content: Mapping[str, Any], schema: int) -> dict[str, Val
             raise _Malformed(f"what is predicted is none of {', '.join(_PREDICTIONS)}")
         lines = [_table(each, "a prediction") for each in _list(content[kind], kind)]
         every = [value for line in lines for value in values(line)]
+        every += [v for each in _list(content.get("profiles", []), "profiles")
+                  for v in _profile_values(each)]  # fmt: skip
     for each in every:
         if each.name in found:
             raise _Malformed(f"{each.name} is there twice")

@@ -5,7 +5,7 @@ import argparse
 import fnmatch
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,18 @@ from armvisor_lab.cli.board import say
 from armvisor_lab.errors import LabError, remedy
 from armvisor_lab.figures import hosts, run
 from armvisor_lab.model import cycles, published, record, rows, tables
+from armvisor_lab.model.cycles import Range
 from armvisor_lab.model.record import Record
-from armvisor_lab.reach import cores
+from armvisor_lab.reach import cores, profile
 from armvisor_lab.reach.cores import Core
+from armvisor_lab.reach.profile import Measured
 
 _MORE = """\
 Counts come from `lab figures --classes`: from --record, or measured now. Cycles are these counts
 times a core's profile (lab/src/armvisor_lab/reach/cores.toml has the source of each value;
-`lab reach --list` shows them). Nothing was measured on silicon: docs/model.md.
+`lab reach --list` shows them). Nothing in these profiles was measured by this project on silicon. A
+profile that was is a file, as --core FILE.json; what is measured is then shown beside what is
+modelled. docs/model.md has its format.
 
 examples:
   lab figures --classes --only 'lat.*.native' --only 'lat.*.armvisor' --json counts.json
@@ -33,12 +37,16 @@ examples:
 
 @dataclass(frozen=True)
 class Done:
-    """What was predicted: for people, for a record, what was not, and of which counts."""
+    """What was predicted: for people, for a record, what was not, and of which counts.
+
+    `profiles` are those that were made on silicon.
+    """
 
     text: str
     lines: list[dict[str, Any]]
     failures: list[str]
     counts: Record
+    profiles: Sequence[Measured] = ()
 
 
 def add(commands: "argparse._SubParsersAction[Any]") -> None:
@@ -57,7 +65,8 @@ def add(commands: "argparse._SubParsersAction[Any]") -> None:
                      help="such as `lat.*.armvisor`; repeatable, default all of the record, "
                      "lat.null.* without one")  # fmt: skip
     one.add_argument("--core", action="append", default=[], metavar="NAME",
-                     help="repeatable, default all with page walks in the record")  # fmt: skip
+                     help="a core, or the file of a profile that was made on silicon; "
+                     "repeatable, default all with page walks in the record")  # fmt: skip
     one = _sub(what, "rows", "rows of lat from native figures and the cost of a trap", _rows)
     one.add_argument("--row", action="append", default=[], metavar="ROW",
                      help="a row of lat; repeatable, default all")  # fmt: skip
@@ -164,7 +173,10 @@ def _cores_of(counts: Record, names: list[str]) -> list[Core]:
 
 def _cycles(options: argparse.Namespace) -> Done:
     wanted = options.figure or ["lat.null.*"]
-    chosen = cores.choose(options.core or list(cores.DEFAULT))
+    profiles = [profile.read(Path(name)) for name in options.core if profile.is_file(name)]
+    named = [name for name in options.core if not profile.is_file(name)]
+    likes = [each.like.name for each in profiles]
+    chosen = cores.choose([*named, *likes] or list(cores.DEFAULT))
     patterns = wanted + [p for p in map(_native, wanted) if p not in wanted]
     if not options.record:
         patterns = [p for p in patterns if any(each.marked for each in _matching(p))]
@@ -175,20 +187,35 @@ def _cycles(options: argparse.Namespace) -> Done:
         asked = " ".join(options.figure)
         words = remedy(asked, counts.names) if counts.names else "the record has none"
         raise LabError(f"no figure with classes matches {asked or 'anything'}", words)
+    figures = {each.core.name: each.figures for each in profiles}
+    modelled = _cores_of(counts, named) if named or not profiles else []
     costs, failures = [], []
-    for core in _cores_of(counts, options.core):
+    for core in [*modelled, *(each.core for each in profiles)]:
         for name in names:
             try:
-                costs.append(_cost(counts, name, core))
+                cost = _cost(counts, name, core)
             except LabError as error:
                 failures.append(str(error))
-    lines = [
-        {"figure": c.figure, "core": c.core, "instructions": c.instructions,
-         "cycles": [c.cycles.low, c.cycles.high],
-         "times_native": None if c.ratio is None else [c.ratio.low, c.ratio.high]}
-        for c in costs
-    ]  # fmt: skip
-    return Done(tables.cycles(costs), lines, failures, counts)
+            else:
+                measured = figures.get(core.name, {}).get(name)
+                costs.append(replace(cost, measured=measured))
+    text = tables.cycles(costs) + "\n" + tables.narrow(costs) if costs else ""
+    text = "\n\n".join([*filter(None, [text]), *map(tables.measured, profiles)])
+    return Done(text, [_line(each) for each in costs], failures, counts, profiles)
+
+
+def _pair(value: Range | None) -> list[float] | None:
+    return None if value is None else [value.low, value.high]
+
+
+def _line(cost: tables.Cost) -> dict[str, Any]:
+    """A figure on a core, for a record."""
+    return {
+        "figure": cost.figure, "core": cost.core, "instructions": cost.instructions,
+        "cycles": _pair(cost.cycles), "likely": _pair(cost.likely),
+        "times_native": _pair(cost.ratio), "likely_times_native": _pair(cost.likely_ratio),
+        "measured": cost.measured,
+    }  # fmt: skip
 
 
 def _matching(pattern: str) -> list[Any]:
@@ -200,10 +227,16 @@ def _matching(pattern: str) -> list[Any]:
 
 def _cost(counts: Record, name: str, core: Core) -> tables.Cost:
     of = cycles.amounts(name, counts.classes(name), core)
-    native, ratio = _native(name), None
-    if native != name and native in counts and counts.figure(native).classes is not None:
-        ratio = cycles.ratio(of, cycles.amounts(native, counts.classes(native), core), core)
-    return tables.Cost(name, core.name, counts.figure(name).value, cycles.cost(of, core), ratio)
+    found = tables.Cost(
+        name, core.name, counts.figure(name).value, cycles.cost(of, core), cycles.likely(of, core)
+    )
+    native = _native(name)
+    if native == name or native not in counts or counts.figure(native).classes is None:
+        return found
+    to = cycles.amounts(native, counts.classes(native), core)
+    return replace(
+        found, ratio=cycles.ratio(of, to, core), likely_ratio=cycles.likely_ratio(of, to, core)
+    )
 
 
 def _rows(options: argparse.Namespace) -> Done:
@@ -257,6 +290,7 @@ def run_model(options: argparse.Namespace) -> int:
             "what": options.what,
             "counts_of": done.counts.revisions,
             "predictions": done.lines,
+            **({"profiles": [each.as_json() for each in done.profiles]} if done.profiles else {}),
             "failures": done.failures,
         }
         run.write(options.json, content)

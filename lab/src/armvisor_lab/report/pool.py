@@ -49,6 +49,8 @@ def commands(names: Iterable[str]) -> list[str]:
     if any(name.startswith("reach.") for name in names):
         found.append("bin/lab reach")
     models = [name.split(".")[1:3] for name in names if name.startswith("model.")]
+    # What was measured on silicon is in the same record as the cycles that it is beside.
+    models = [["cycles", whose] if what == "costs" else [what, whose] for what, whose in models]
     for what, whose in models:
         found.append(f"bin/lab model {what}{f' --on {whose}' if what == 'rows' else ''}")
     return list(dict.fromkeys(found))

@@ -138,6 +138,67 @@ def _of_rows(use: Use, on: str) -> tuple[list[Bars], list[Table], list[str]]:
     return charts, [Table(heads, tuple(cells), f"lat on {on}")], missing
 
 
+def _both(use: Use, start: str, ends: Sequence[str]) -> list[Cell]:
+    """Some values that belong together, each a cell; a dash where there is none."""
+    found = [use.get(f"{start}{end}") if use.pool.find(f"{start}{end}") else None for end in ends]
+    return [_number(each.value if each else None) for each in found]
+
+
+def _ratios(use: Use, start: str) -> list[Cell]:
+    found = [use.get(f"{start}{end}") if use.pool.find(f"{start}{end}") else None
+             for end in ("native_likely_least", "native_likely_most")]  # fmt: skip
+    return [Cell(NOTHING) if each is None else Cell(f"{each.value:.2f}", each.value)
+            for each in found]  # fmt: skip
+
+
+def _of_cycles(use: Use) -> list[Table]:
+    """Figures in cycles of each core, and what was measured on it, where records have that."""
+    heads = (
+        Head("", left=True), Head("least", "cycles"), Head("most", "cycles"),
+        Head("least", "likely"), Head("most", "likely"), Head("least", "likely, times native"),
+        Head("most", "likely, times native"), Head("cycles", "measured"),
+        Head("likely", "measured"),
+    )  # fmt: skip
+    starts: dict[str, dict[str, None]] = {}
+    for name in use.pool.names():
+        words = name.split(".")
+        if words[:2] == ["model", "cycles"] and len(words) > 4:
+            starts.setdefault(words[2], {})[".".join(words[3:-1])] = None
+    tables = []
+    for core, figures in starts.items():
+        rows = []
+        for figure in figures:
+            start = f"model.cycles.{core}.{figure}."
+            cells = _both(use, start, ("least", "most", "likely_least", "likely_most"))
+            measured = _both(use, start, ("measured",))[0]
+            low, high, at = cells[2].value, cells[3].value, measured.value
+            within = NOTHING
+            if low is not None and high is not None and at is not None:
+                within = "yes" if low <= at <= high else "no"
+            rows.append((Cell(figure), *cells, *_ratios(use, start), measured, Cell(within)))
+        tables.append(Table(heads, tuple(rows), f"in cycles of {core}", folded=True))
+    return tables
+
+
+def _of_costs(use: Use) -> list[Table]:
+    """Costs of classes that were measured on silicon, beside the model's."""
+    heads = (
+        Head("", left=True), Head("least", "modelled"), Head("most", "modelled"),
+        Head("least", "measured"), Head("most", "measured"),
+    )  # fmt: skip
+    found: dict[str, dict[str, None]] = {}
+    for name in use.pool.names():
+        words = name.split(".")
+        if words[:2] == ["model", "costs"] and len(words) == 5:
+            found.setdefault(words[2], {})[words[3]] = None
+    ends = ("modelled_least", "modelled_most", "measured_least", "measured_most")
+    return [
+        Table(heads, tuple((Cell(key), *_both(use, f"model.costs.{core}.{key}.", ends))
+                           for key in keys), f"cycles of {core}, measured")
+        for core, keys in found.items()
+    ]  # fmt: skip
+
+
 def section(pool: Pool) -> Section:
     """What the model said, and by how much it was wrong."""
     use = Use(pool)
@@ -157,7 +218,7 @@ def section(pool: Pool) -> Section:
         notes=_NOTES,
         missing=tuple(said),
         charts=tuple(chart for part in parts for chart in part[0]),
-        tables=tuple(table for part in parts for table in part[1]),
+        tables=(*(table for part in parts for table in part[1]), *_of_costs(use), *_of_cycles(use)),
         commands=use.commands(),
         provenance=use.provenance(),
     )
