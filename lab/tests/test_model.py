@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -235,6 +236,23 @@ def test_a_row_s_own_value_is_in_neither_prediction():
     again, _ = published.predict(published.read(other), counts)
     assert (again.counted, again.scaled) == (first.counted, first.scaled)
     assert again.error != first.error
+
+
+def test_a_published_value_may_be_between_the_bounds_and_not_likely():
+    counts = Record([figure("hypercall.x", 300, classes=classes(300))])
+    [row] = published.read(GROUP)[:1]
+    [found] = published.predict([row], counts)
+    bounds, likely = found.counted, found.likely
+    assert bounds.low < likely.low < likely.high < bounds.high
+    for cycles_, within, probable in (
+        (likely.middle, True, True),
+        ((bounds.low + likely.low) / 2, True, False),
+        (bounds.low - 1, False, False),
+    ):
+        [again] = published.predict([replace(row, cycles=cycles_)], counts)
+        assert (again.within, again.probable) == (within, probable)
+    assert found.as_json()["likely_cycles"] == [likely.low, likely.high]
+    assert published.Prediction(row, bounds, None).probable is None
 
 
 def test_a_machine_of_one_row_has_one_prediction():

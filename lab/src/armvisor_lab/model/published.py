@@ -44,11 +44,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row's prediction in cycles: `counted`, and `scaled` by the other rows of its kind."""
+    """A row's prediction in cycles: `counted`, and `scaled` by the other rows of its kind.
+
+    `likely` is for costs that are off independently.
+    """
 
     row: Row
     counted: Range
     scaled: float | None
+    likely: Range | None = None
 
     @property
     def error(self) -> float:
@@ -65,12 +69,18 @@ class Prediction:
         """Whether what was published is between the least and the most."""
         return self.row.cycles in self.counted
 
+    @property
+    def probable(self) -> bool | None:
+        """Whether what was published is in the likely range; None where that is not known."""
+        return None if self.likely is None else self.row.cycles in self.likely
+
     def as_json(self) -> dict[str, Any]:
         """For a record."""
         return {
             "source": self.row.title, "second_hand": self.row.second, "core": self.row.core,
             "figure": self.row.figure, "published_cycles": self.row.cycles,
             "counted_cycles": [self.counted.low, self.counted.high], "within": self.within,
+            "likely_cycles": self.likely and [self.likely.low, self.likely.high],
             "error_percent": self.error, "scaled_cycles": self.scaled,
             "scaled_error_percent": self.scaled_error,
         }  # fmt: skip
@@ -132,18 +142,23 @@ def _peers(row: Row, counted: Mapping[Row, Range]) -> list[float]:
     ]
 
 
-def counted_cycles(row: Row, record: Record) -> Range:
-    """What the row's core takes for what was counted; LabError where that was not counted."""
+def counted_cycles(row: Row, record: Record) -> tuple[Range, Range]:
+    """The bounds and the likely range of what the row's core takes for what was counted.
+
+    LabError where that was not counted.
+    """
     core = cores.known()[row.core]
-    return cycles.cost(cycles.amounts(row.figure, record.classes(row.figure), core), core)
+    of = cycles.amounts(row.figure, record.classes(row.figure), core)
+    return cycles.cost(of, core), cycles.likely(of, core)
 
 
 def predict(wanted: Sequence[Row], record: Record) -> list[Prediction]:
     """Each row's predictions."""
-    counted = {row: counted_cycles(row, record) for row in wanted}
+    both = {row: counted_cycles(row, record) for row in wanted}
+    counted = {row: bounds for row, (bounds, _) in both.items()}
     found = []
-    for row, range_ in counted.items():
+    for row, (bounds, likely) in both.items():
         peers = _peers(row, counted)
-        scaled = range_.middle * median(peers) if peers else None
-        found.append(Prediction(row, range_, scaled))
+        scaled = bounds.middle * median(peers) if peers else None
+        found.append(Prediction(row, bounds, scaled, likely))
     return found

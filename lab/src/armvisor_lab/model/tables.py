@@ -155,19 +155,24 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value:+.0f}"
 
 
+def _yes(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: "-"}[value]
+
+
 def published(found: Sequence[Prediction]) -> str:
     """A block for each source."""
     blocks = []
     for group in dict.fromkeys(each.row.group for each in found):
         some = [each for each in found if each.row.group == group]
         rows = [
-            ["", "", "published", "predicted", "", "error", "by others", "error"],
-            ["", "", "cycles", "least - most", "between", "%", "", "%"],
+            ["", "", "published", "predicted", "", "", "", "error", "by others", "error"],
+            ["", "", "cycles", "least - most", "between", "likely", "between", "%", "", "%"],
         ]
         for each in some:
             scaled = "-" if each.scaled is None else show(each.scaled)
+            likely = "-" if each.likely is None else _range(each.likely)
             rows.append([each.row.core, each.row.figure, show(each.row.cycles),
-                         _range(each.counted), "yes" if each.within else "no",
+                         _range(each.counted), _yes(each.within), likely, _yes(each.probable),
                          _percent(each.error), scaled, _percent(each.scaled_error)])  # fmt: skip
         head = some[0].row
         hand = " (cited by another)" if head.second else ""
