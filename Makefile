@@ -18,6 +18,10 @@ LAB := bin/lab
 # The cache records the version of each: bin/lab kernel list.
 KERNELS := oldstable stable newest
 DEMO_KERNEL := stable
+# Rows and cores of docs/cycles.json. A host's mappings are global on the first board of each pair.
+CYCLES_ROWS := null pipe tcp fork-exec map-touch-unmap page-fault
+CYCLES_CORES := neoverse-n1 neoverse-n2 neoverse-v1
+CYCLES_BOARD := neoverse-n1
 LOGIN := systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; systemd-analyze
 
 .DEFAULT_GOAL := help
@@ -51,7 +55,7 @@ apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of
 	@$(MAKE) -C guests apps
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures bench bench-full packages install uninstall
+.PHONY: demo disk login figures bench bench-full cycles packages install uninstall
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
@@ -72,6 +76,14 @@ bench: vmm guests plugins module ## what repeats on any machine, under 15 minute
 bench-full: vmm guests plugins module bounce apps ## all that the lab measures, and a page of it (two hours)
 	@$(MAKE) -C module parts >/dev/null
 	@$(LAB) bench --full
+
+cycles: vmm guests plugins module ## rows of `lat` in cycles on kinds of hosts, by the model: docs/cycles.json and the tables of it (ten minutes)
+	@$(LAB) figures --classes $(CYCLES_CORES:%=--core %) --json build/cycles-counts.json \
+		$(foreach who,native armvisor,--on $(who)@$(CYCLES_BOARD),$(who)@$(CYCLES_BOARD)+kpti=1) \
+		$(CYCLES_ROWS:%=--only lat.%)
+	@$(LAB) model cycles --record build/cycles-counts.json $(CYCLES_CORES:%=--core %) \
+		$(CYCLES_ROWS:%=--figure 'lat.%.*') --json docs/cycles.json
+	@$(LAB) docs
 
 packages: setup ## Debian packages and RPMs of the VMM and of the module, in build/packages (docs/packages.md)
 	@tools/setup packages

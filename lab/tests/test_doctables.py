@@ -81,6 +81,7 @@ def test_another_table_is_told_and_mended(top: Path, was: str, capsys: pytest.Ca
         ("docs/tables.toml", "[lat]", "[tal]", "docs/tables.toml is not as it should be"),
         ("docs/tables.toml", "[lat", "[tal", "docs/a.md: docs/tables.toml has no table lat"),
         ("docs/tables.toml", 'name = "native"', 'nam = "native"', "a column is no column"),
+        ("docs/tables.toml", 'name = "native"', "range = 3", "a column is no column"),
         ("docs/tables.toml", '["armvisor", "native"]', '["armvisor"]', "a column is no column"),
         ("docs/tables.toml", "records = ", "records ", "docs/tables.toml is not as it should be"),
         ("docs/tables.toml", "old.json", "none.json", "none.json: No such file"),
@@ -94,6 +95,54 @@ def test_what_is_wrong_is_said(
     target.write_text(target.read_text().replace(old, new))
     assert cli.main(["docs"]) == EXIT_USAGE
     assert message in capsys.readouterr().err
+
+
+RANGES = """
+[cycles]
+head = "operation"
+record = "cycles.json"
+by = "make cycles"
+figure = "model.cycles.{core}.lat.{row}.{variant}.native_likely_{end}"
+columns = [{ head = "a core", range = { core = "a72", variant = "armvisor" } }]
+[cycles.rows]
+null = "system call"
+"""
+PREDICTED = """\
+| operation | a core |
+| --- | ---: |
+| system call | 1.23 to 1.46 |
+
+Times native, modelled. From `docs/cycles.json`, revision c0ffeec0f, 2026-11-23, of counts of \
+revision facade0fa.
+"""
+
+
+def cycles(core: str) -> str:
+    line = {"core": core, "figure": "lat.null.armvisor", "cycles": [1, 2],
+            "likely_times_native": [1.2341, 1.4567]}  # fmt: skip
+    content = {"what": "cycles", "counts_of": ["facade0" * 5], "predictions": [line]}
+    return json.dumps(HEAD | content)
+
+
+def test_a_table_of_a_record_that_may_be_missing(top: Path, capsys: pytest.CaptureFixture):
+    """Until it is there the document says what makes it; then the table is of the record."""
+    (top / "docs/tables.toml").write_text(SPEC + RANGES)
+    document = top / "docs/b.md"
+    document.write_text(DOCUMENT.replace("table: lat", "table: cycles").format(""))
+    assert cli.main(["docs"]) == 0
+    note = "Not measured yet: `make cycles` makes this table's record, `docs/cycles.json`.\n"
+    assert document.read_text().count(note) == 1
+    assert cli.main(["docs", "--check"]) == 0
+    (top / "docs/cycles.json").write_text(cycles("a72"))
+    assert cli.main(["docs", "--check"]) == 1
+    assert cli.main(["docs"]) == 0
+    assert PREDICTED in document.read_text() and "Not measured" not in document.read_text()
+    # A record without the figure is no table's excuse.
+    (top / "docs/cycles.json").write_text(cycles("n1"))
+    capsys.readouterr()
+    assert cli.main(["docs"]) == EXIT_USAGE
+    assert "no record of docs/tables.toml has the figure model.cycles.a72." in (
+        capsys.readouterr().err)  # fmt: skip
 
 
 def test_the_checkout_has_tables():

@@ -9,6 +9,9 @@ the figure of each cell. In a document a table is between two lines,
 
 and `bin/lab docs` writes the text between them. `make check` fails if a document has another text
 there, so no figure in a table is typed by hand.
+
+A table may be of a record of its own, `record`, which `by` says how to make. As long as docs/ lacks
+that record, the table is a sentence that says so.
 """
 
 import re
@@ -30,22 +33,31 @@ _LARGE = 10
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the figures of one variant, or one variant's over another's."""
+    """A column: the figures of one variant, or one variant's over another's, or ranges.
+
+    A cell of a `range` is from one figure to another, whose names have {end}, least and most.
+    """
 
     head: str
     name: str = ""
     ratio: tuple[str, str] | None = None
+    range: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: `figure` names a cell's figure, with {row} and {column} in it."""
+    """A table: `figure` names a cell's figure, with {row} and {column} in it.
+
+    `record` and `by`: a record of this table alone that docs/ may lack, and what makes it.
+    """
 
     name: str
     head: str
     figure: str
     columns: tuple[Column, ...]
     rows: Mapping[str, str]
+    record: str = ""
+    by: str = ""
 
 
 def _column(where: str, content: Mapping[str, Any]) -> Column:
@@ -54,11 +66,14 @@ def _column(where: str, content: Mapping[str, Any]) -> Column:
         if ratio is not None:
             above, below = ratio
             return Column(content["head"], ratio=(above, below))
+        if "range" in content:
+            words = {str(key): str(value) for key, value in content["range"].items()}
+            return Column(content["head"], range=words)
         return Column(content["head"], name=content["name"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LabError(
             f"{SPEC}: {where}: a column is no column: {content!r}",
-            "it has `head` and either `name` or `ratio = [ABOVE, BELOW]`",
+            "it has `head` and one of `name`, `ratio = [ABOVE, BELOW]` and `range = {…}`",
         ) from error
 
 
@@ -75,6 +90,8 @@ def read_spec(top: Path) -> tuple[list[Path], dict[str, Table]]:
                 each["figure"],
                 tuple(_column(name, column) for column in each["columns"]),
                 each["rows"],
+                each.get("record", ""),
+                each.get("by", ""),
             )
             for name, each in content.items()
         }
@@ -82,7 +99,9 @@ def read_spec(top: Path) -> tuple[list[Path], dict[str, Table]]:
         raise LabError(f"{file}: {error.strerror}", "the checkout has it: restore it") from error
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise LabError(f"{SPEC} is not as it should be: {error!r}") from error
-    return [file.parent / name for name in names], tables
+    more = dict.fromkeys(table.record for table in tables.values() if table.record)
+    files = [file.parent / name for name in names]
+    return files + [at for name in more if (at := file.parent / name).exists()], tables
 
 
 def _number(value: float) -> str:
@@ -99,6 +118,11 @@ class Source:
 
     def __init__(self, read: Sequence[records.Record]) -> None:
         self._of = {name: (each, value) for each in read for name, value in each.values.items()}
+        self._files = {each.file for each in read}
+
+    def has(self, file: str) -> bool:
+        """Whether a record is one of them."""
+        return file in self._files
 
     def value(self, name: str) -> records.Value:
         """The figure of that name; an error where no record has it."""
@@ -109,6 +133,11 @@ class Source:
             )
         return self._of[name][1]
 
+    def counts(self, name: str) -> Sequence[str]:
+        """The revisions of the counts that a prediction is of."""
+        self.value(name)
+        return self._of[name][0].counts_of
+
     def origin(self, name: str) -> tuple[str, str, str]:
         """Which record a figure is of: its revision, its day, its file."""
         self.value(name)
@@ -117,12 +146,19 @@ class Source:
 
 
 def _names(table: Table, row: str, column: Column) -> Iterator[str]:
+    if column.range is not None:
+        for end in ("least", "most"):
+            yield table.figure.format(row=row, end=end, **column.range)
+        return
     for each in column.ratio or (column.name,):
         yield table.figure.format(row=row, column=each)
 
 
 def _cell(table: Table, row: str, column: Column, source: Source) -> str:
     values = [source.value(name).value for name in _names(table, row, column)]
+    if column.range is not None:
+        # In these tables ranges are of ratios.
+        return " to ".join(_times(value) for value in values)
     if column.ratio is None:
         return _number(values[0])
     return _times(values[0] / values[1])
@@ -141,12 +177,16 @@ def _said(table: Table, source: Source) -> str:
     origins = sorted({source.origin(name) for name in names})
     of = "; ".join(f"`docs/{file}`, revision {label}, {day}" for label, day, file in origins)
     units = " and ".join(sorted({v.unit for v in values}))
-    where = f"{' and '.join(sorted(boards))}, kernel {' and '.join(sorted(kernels))}"
-    return f"{units[:1].upper()}{units[1:]}; {where}. From {of}."
+    where = f"; {' and '.join(sorted(boards))}, kernel {' and '.join(sorted(kernels))}"
+    counts = " and ".join(sorted({each[:9] for name in names for each in source.counts(name)}))
+    more = f", of counts of revision {counts}" if counts else ""
+    return f"{units[:1].upper()}{units[1:]}{where if boards else ', modelled'}. From {of}{more}."
 
 
 def render(table: Table, source: Source) -> str:
     """A table as Markdown, with the line that says where it is from."""
+    if table.record and not source.has(table.record):
+        return f"Not measured yet: `{table.by}` makes this table's record, `docs/{table.record}`.\n"
     heads = [table.head, *(column.head for column in table.columns)]
     lines = [
         f"| {' | '.join(heads)} |",
