@@ -204,6 +204,15 @@ def _row_values(table: Mapping[str, Any]) -> Iterator[Value]:
         yield Value(f"{start}.{key}", value, "instructions", f"lat.{row} on {on} from unit costs")
 
 
+# What `lab model cycles` says of a figure, and the beginning of the values' names.
+_RANGES = (
+    ("cycles", "", "cycles"),
+    ("likely", "likely_", "cycles"),
+    ("times_native", "native_", "times native"),
+    ("likely_times_native", "native_likely_", "times native"),
+)
+
+
 def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
     """Of a figure in cycles of a core: model.cycles.CORE.FIGURE.WHAT."""
     core, figure = (_text(table.get(key), f"a prediction's {key}") for key in ("core", "figure"))
@@ -216,15 +225,6 @@ def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
                 yield Value(f"{start}.{key}{end}", value, unit, what)
     if table.get("measured") is not None:
         yield Value(f"{start}.measured", _number(table["measured"], start), "cycles", what)
-
-
-# What `lab model cycles` says of a figure, and the beginning of the values' names.
-_RANGES = (
-    ("cycles", "", "cycles"),
-    ("likely", "likely_", "cycles"),
-    ("times_native", "native_", "times native"),
-    ("likely_times_native", "native_likely_", "times native"),
-)
 
 
 def _profile_values(profile: object) -> Iterator[Value]:

@@ -79,10 +79,11 @@ def _walks(name: str, classes: Classes, core: Core) -> Amounts:
                     f"the record does not say which loads of {name}'s walks left the L2 cache",
                     _AGAIN,
                 )
-            missed = min(max(walks["refs_missed"], 0.0), walks["refs"])
+            loads = walks.get("refs", 0.0)
+            missed = min(max(walks["refs_missed"], 0.0), loads)
             return {
-                "l2_hit": walks["l1_misses"],
-                "walk_hit": walks["refs"] - missed,
+                "l2_hit": walks.get("l1_misses", 0.0),
+                "walk_hit": loads - missed,
                 "walk_miss": missed,
             }
     raise LabError(
