@@ -77,7 +77,8 @@ bench-full: vmm guests plugins module bounce apps ## all that the lab measures, 
 	@$(MAKE) -C module parts >/dev/null
 	@$(LAB) bench --full
 
-cycles: vmm guests plugins module ## rows of `lat` in cycles on kinds of hosts, by the model: docs/cycles.json and the tables of it (ten minutes)
+cycles: vmm guests plugins ## rows of `lat` in cycles on kinds of hosts, by the model: docs/cycles.json and the tables of it (ten minutes)
+	@$(MAKE) -C module KVER=stable >/dev/null
 	@$(LAB) figures --classes $(CYCLES_CORES:%=--core %) --json build/cycles-counts.json \
 		$(foreach who,native armvisor,--on $(who)@$(CYCLES_BOARD),$(who)@$(CYCLES_BOARD)+kpti=1) \
 		$(CYCLES_ROWS:%=--only lat.%)
