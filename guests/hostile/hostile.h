@@ -65,6 +65,9 @@ void case_tables_self(void);
 void case_tables_race(void);
 void case_window(void);
 
+/* held.c */
+void case_held(void);
+
 /* annex.c */
 void case_annex_user(void);
 void case_annex_kernel(void);

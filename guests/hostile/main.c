@@ -225,6 +225,7 @@ static const struct {
 	{ "wfe", case_wfe },
 	{ "registers", case_registers },
 	{ "calls", case_calls },
+	{ "held", case_held },
 	{ "tables-device", case_tables_device },
 	{ "tables-hole", case_tables_hole },
 	{ "tables-beyond", case_tables_beyond },

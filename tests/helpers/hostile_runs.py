@@ -83,6 +83,7 @@ CASES = (
     Case("jump"),
     Case("registers"),
     Case("calls"),
+    Case("held"),
     Case("tables-device"),
     Case("tables-hole"),
     Case("tables-beyond"),
