@@ -29,8 +29,8 @@ KINDS = {
     "board": ("board.config", "debug.config"),
     "guest": ("board.config", "debug.config", "debug-guest.config"),
     "self-test": ("self-test.config",),
-    "phone": ("board.config", "phone.config"),
-    "distribution": ("board.config", "distribution.config"),
+    "phone": ("board.config", "guest.config", "phone.config"),
+    "distribution": ("board.config", "guest.config", "distribution.config"),
 }
 
 Progress = Callable[[str], None]
