@@ -209,6 +209,36 @@ def test_an_option_that_the_kernel_lacks_is_named(tmp_path: Path, option: str):
     assert judge(folder) == (0, "")
 
 
+CALLED = ("mmu_notifier_register", "eventfd_ctx_fdget", "anon_inode_getfd")
+
+
+@pytest.mark.parametrize("lacks", ["", *CALLED])
+def test_what_a_kernel_with_trimmed_symbols_lacks_is_named(tmp_path: Path, lacks: str):
+    """A kernel may be trimmed and yet export what the module calls."""
+    folder = fake_headers(tmp_path / "kernel")
+    exported = [name if name != lacks else f"{name}_too" for name in CALLED]
+    lines = [f"0x00000000\t{name}\tvmlinux\tEXPORT_SYMBOL_GPL\t\n" for name in exported]
+    (folder / "Module.symvers").write_text("".join(lines))
+    assert judge(folder) == (0, "")
+    with (folder / "include/generated/autoconf.h").open("a") as file:
+        file.write("#define CONFIG_TRIM_UNUSED_KSYMS 1\n")
+    status, said = judge(folder)
+    assert status == (1 if lacks else 0)
+    assert not lacks or said == (
+        "armvisor: kernel 6.12.9-arm64 exports only what its own modules use "
+        f"(CONFIG_TRIM_UNUSED_KSYMS), and not {lacks}: boot a kernel that was built without "
+        "CONFIG_TRIM_UNUSED_KSYMS\n"
+    )
+    assert judge(folder, KBUILD_MODPOST_WARN="1") == (0, "")
+
+
+@pytest.mark.parametrize("kernel", VERSIONS)
+def test_each_version_of_the_module_calls_these(kernel: str):
+    words = ["aarch64-linux-gnu-nm", "-u", str(module(kernel))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert set(CALLED) <= set(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("flags", "lacks"),
     [

@@ -18,6 +18,10 @@ oldest=5.14
 # What the module's own calls need of a kernel, apart from what each arm64 kernel has.
 needed="MODULES MMU_NOTIFIER EVENTFD CRYPTO_HASH"
 
+# Some of what each version of the module calls and few other modules do. A kernel that exports only what
+# its own modules use lacks one of these first.
+called="mmu_notifier_register eventfd_ctx_fdget anon_inode_getfd"
+
 missing() {
 	echo "armvisor: $1" >&2
 	exit 1
@@ -48,6 +52,12 @@ for option in $needed; do
 done
 [ -f "$kdir/Module.symvers" ] || [ -n "${KBUILD_MODPOST_WARN:-}" ] ||
 	missing "the kernel in '$kdir' has no Module.symvers, the list of what it exports: run 'make' there, or install its headers"
+if has TRIM_UNUSED_KSYMS && [ -z "${KBUILD_MODPOST_WARN:-}" ]; then
+	for symbol in $called; do
+		grep -q "^[^[:space:]]*[[:space:]]${symbol}[[:space:]]" "$kdir/Module.symvers" ||
+			missing "kernel $release exports only what its own modules use (CONFIG_TRIM_UNUSED_KSYMS), and not $symbol: boot a kernel that was built without CONFIG_TRIM_UNUSED_KSYMS"
+	done
+fi
 
 cc=
 cross=
