@@ -248,6 +248,8 @@ def test_each_version_of_the_module_calls_these(kernel: str):
         (("CC=no-such-gcc",), "no-such-gcc"),
         (("ARCH=arm64", "CROSS_COMPILE=no-such-"), "no-such-gcc"),
         (("CC=no-such-clang", "LLVM=1"), "no-such-clang"),
+        (("LLVM=-no-such",), "clang-no-such"),
+        (("LLVM=/no-such/",), "/no-such/clang"),
     ],
 )
 def test_a_compiler_that_is_missing_is_named(tmp_path: Path, flags: tuple[str, ...], lacks: str):

@@ -65,6 +65,9 @@ for flag; do
 	case $flag in
 	CC=*) cc=${flag#CC=} ;;
 	CROSS_COMPILE=*) cross=${flag#CROSS_COMPILE=} ;;
+	# As Kbuild reads it: a suffix, a folder, or anything else.
+	LLVM=-*) cc=${cc:-clang${flag#LLVM=}} ;;
+	LLVM=*/) cc=${cc:-${flag#LLVM=}clang} ;;
 	LLVM=*) cc=${cc:-clang} ;;
 	esac
 done
