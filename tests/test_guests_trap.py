@@ -7,12 +7,9 @@ same. The trap tests must print the same lines, except those that `data/module_t
 with a reason. A declaration that no difference needs any more fails too.
 """
 
-import fnmatch
-import importlib.util
 import os
 import re
 import subprocess
-import tomllib
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -20,12 +17,27 @@ from functools import cache
 import pytest
 from built import HANGS, TOP, module
 from guest_runs import KPTI, Guest, Host, Output, run_guests
+from trap_runs import (
+    ALONG,
+    DECLARED,
+    FIRST,
+    KERNEL,
+    TRAPS,
+    assert_as_kvm,
+    assert_same_sequences,
+    compare,
+    declared_by,
+    hashes,
+    kvm,
+    patterns,
+    sequences,
+    trap_differences,
+    undeclared,
+)
 
 # One worker runs them all: they share the outputs of boards.
 pytestmark = pytest.mark.xdist_group("trap")
 
-DECLARED = tomllib.loads((TOP / "tests/data/module_traps.toml").read_text())["difference"]
-KERNEL = "stable"
 NO_SHORT = 1023 & ~256  # module/cpu/cheap.h
 CPUS = ["cortex-a72", "neoverse-n1"]
 # The cores that people rent or have, and QEMU's newest; `make test-conformance` has a row for each.
@@ -38,21 +50,8 @@ CORES = [
 # that nothing depends on the CPU or the host's kernel. `make test` compares a few.
 # By hand any others: ARMVISOR_SEQUENCES=50000 ARMVISOR_FIRST_SEED=10001 on pytest's environment.
 SEQUENCES = int(os.environ.get("ARMVISOR_SEQUENCES", "10000"))
-FIRST = int(os.environ.get("ARMVISOR_FIRST_SEED", "1"))
 TENTH = min(1_000, SEQUENCES)
 FEW = min(150, SEQUENCES)
-
-_spec = importlib.util.spec_from_file_location("trap_compare", TOP / "guests/trap/compare.py")
-compare = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(compare)
-
-
-# For `max` alone: what is newer than the kernels, too.
-ALONG = {"max": {"newest_qemu": True}}
-
-
-def kvm(cpu: str) -> Host:
-    return replace(Host(cpu, KERNEL, count=True), **ALONG.get(cpu, {}))
 
 
 def without_el2(cpu: str, kernel: str = KERNEL) -> Host:
@@ -64,13 +63,8 @@ def without_el2(cpu: str, kernel: str = KERNEL) -> Host:
 
 # Seeds that also run alone, and the name of such a run.
 ALONE = {f"seed-{seed}": seed for seed in (FIRST, FIRST + FEW // 7, FIRST + FEW - 1)}
-TRAPS = Guest("trap", disk=True, exits=True)
 # A PMU's registers, which it has for a guest with one.
 PMU = Guest("trap", append="sweep=1", disk=True, pmu=True, name="sweep-pmu")
-
-
-def sequences(count: int) -> Guest:
-    return Guest("random", append=f"seed={FIRST} count={count}", disk=True, exits=True)
 
 
 @cache
@@ -96,41 +90,9 @@ def many_sequences_on(host: Host) -> Output:
     return run_guests(host, [sequences(SEQUENCES)], timeout=900 + SEQUENCES / 10)["random"]
 
 
-def hashes(output: Output) -> dict[int, str]:
-    """Each sequence's hash and number of exceptions, by seed."""
-    found = re.findall(r"^random (\d+) ([0-9a-f]{16} \d+)$", output.disk, re.MULTILINE)
-    return {int(seed): rest for seed, rest in found}
-
-
-def assert_same_sequences(a: Output, b: Output, count: int):
-    """Both have the first `count` sequences, and they are the same."""
-    left, right = (
-        {seed: rest for seed, rest in hashes(output).items() if seed < FIRST + count}
-        for output in (a, b)
-    )
-    assert len(left) == len(right) == count
-    wrong = [seed for seed in left if left[seed] != right[seed]]
-    assert not wrong, (
-        f"{len(wrong)} of {count} sequences differ, the first are {wrong[:10]}: run the "
-        f"guest 'random' with 'seed={wrong[0]} count=1 trace=1' on both"
-    )
-
-
-def patterns() -> list[str]:
-    return [pattern for row in DECLARED for pattern in row["lines"]]
-
-
-def declared_by(name: str) -> list[str]:
-    return [pattern for pattern in patterns() if fnmatch.fnmatchcase(name, pattern)]
-
-
 def differences(cpu: str, kernel: str = KERNEL, of=outputs_of) -> dict[str, str]:
     """Between KVM and the module: of the trap tests, by name."""
-    oracle, ours = (of(host)["trap"].disk for host in (kvm(cpu), without_el2(cpu, kernel)))
-    result = compare.compare(oracle, ours, strict=True)
-    # The tables hold thousands of rows: fewer mean that a run was cut short.
-    assert result.same > 2400
-    return result.differences
+    return trap_differences(*(of(host)["trap"] for host in (kvm(cpu), without_el2(cpu, kernel))))
 
 
 def test_one_worker_runs_them_all(request):
@@ -151,10 +113,6 @@ def test_kvm_with_and_without_vhe_trap_alike():
 HOSTS = [(cpu, kernel) for kernel in (KERNEL, "oldstable", "newest") for cpu in CPUS]
 # What `make test` runs of the matrix; `make test-conformance` has all of it.
 QUICK = ("cortex-a72", KERNEL)
-
-
-def undeclared(differences: dict[str, str]) -> list[str]:
-    return [text for name, text in differences.items() if not declared_by(name)]
 
 
 def test_module_traps_as_kvm():
@@ -184,10 +142,7 @@ def test_module_runs_sequences_as_kvm_on_every_host(cpu: str, kernel: str):
 @pytest.mark.conformance
 @pytest.mark.parametrize("cpu", CORES)
 def test_module_is_as_kvm_on_every_core(cpu: str):
-    wrong = undeclared(differences(cpu))
-    assert not wrong, f"{len(wrong)} tests differ:\n" + "\n".join(wrong[:40])
-    oracle, ours = (outputs_of(host)["random"] for host in (kvm(cpu), without_el2(cpu)))
-    assert_same_sequences(oracle, ours, TENTH)
+    assert_as_kvm(outputs_of(kvm(cpu)), outputs_of(without_el2(cpu)), TENTH)
 
 
 @pytest.mark.conformance
