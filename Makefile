@@ -106,8 +106,10 @@ test: vmm guests plugins module bounce ## all tests, closing with a line that co
 test-mutants: setup ## change the code on purpose: the unit tests must notice each time (half an hour)
 	@$(VENV)/python tools/mutants.py
 
-test-conformance: vmm guests plugins module bounce ## the whole matrix of hosts and guests (builds a kernel; long)
+test-conformance: vmm guests plugins module bounce ## the whole matrix of hosts and guests (builds three kernels; long)
 	@$(LAB) kernel debug --self-test >/dev/null
+	@$(LAB) kernel debug --phone >/dev/null
+	@$(LAB) kernel debug --distribution >/dev/null
 	@$(VENV)/python tools/test.py conformance
 
 test-soak: vmm guests module ## 258 boots of Debian guests on the module, up to 25 in a row (some hours)

@@ -34,9 +34,7 @@ static bool address_space_wrong(void)
 {
 	struct av_host_tables host;
 
-	/* No board has run the switch from 39 bits yet. */
 	return !av_host_tables_of(read_sysreg(tcr_el1), &host) ||
-	       host.t0sz == AV_TSZ_39 || host.t1sz == AV_TSZ_39 ||
 	       virt_to_phys(high_memory - 1) >> AV_PA_BITS;
 }
 
@@ -84,7 +82,7 @@ static const struct precondition {
 	{ no_granule,
 	  "this CPU cannot translate in 4 KiB granules; there is no remedy on this machine" },
 	{ address_space_wrong,
-	  "this kernel's addresses have neither 48 nor 52 bits, or memory is above 256 TiB; boot one built with ARM64_VA_BITS=48" },
+	  "this kernel's addresses have neither 39, 48 nor 52 bits, or memory is above 256 TiB; boot one built with ARM64_VA_BITS=48" },
 	{ asid_elsewhere,
 	  "this kernel keeps its ASIDs in TTBR0, which no kernel from 5.0 on does; boot a newer one" },
 	{ realtime,

@@ -5,7 +5,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from armvisor_lab.archive import kernels
+from armvisor_lab.archive import debugkernel, kernels
 
 TOP = Path(__file__).resolve().parents[2]
 # Seconds after which a command counts as hung, even on a busy machine. Boards have their own
@@ -28,6 +28,19 @@ def module(kernel: str, flavour: str = "cloud") -> Path:
     name = f"{kernel}-{flavour}"
     make(str(TOP / "module"), f"KVER={name}", f"KDIR={kernels.headers(kernel, flavour)}")
     return TOP / "build/module" / name / "armvisor.ko"
+
+
+@cache
+def own_kernel(kind: str) -> Path:
+    """The folder of stable's kernel as the lab builds it: a kind of `debugkernel.KINDS`."""
+    return debugkernel.get("stable", kind=kind)
+
+
+@cache
+def own_module(kind: str) -> Path:
+    """armvisor.ko for such a kernel."""
+    make(str(TOP / "module"), f"KVER={kind}-stable", f"KDIR={own_kernel(kind) / 'build'}")
+    return TOP / f"build/module/{kind}-stable/armvisor.ko"
 
 
 @cache

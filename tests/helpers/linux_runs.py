@@ -48,9 +48,10 @@ class Said:
 
 
 def with_files(initrd: bytes, script: str, files: Mapping[str, bytes] | None = None) -> bytes:
-    """An initramfs with a script of guests/debian as `/own`, and with `files`, all executable."""
+    """An initramfs with a script of guests/debian, if any, as `/own`, and with executable files."""
     added = Cpio()
-    added.file("own", (TOP / "guests/debian" / script).read_bytes(), 0o755)
+    if script:
+        added.file("own", (TOP / "guests/debian" / script).read_bytes(), 0o755)
     for name, data in (files or {}).items():
         added.file(name, data, 0o755)
     return initrd + added.finish()

@@ -34,7 +34,7 @@ pub const MODULE: [Precondition; 7] = [
     Precondition {
         function: "address_space_wrong",
         row: "address_bits",
-        says: "this kernel's addresses have neither 48 nor 52 bits, or memory is above 256 TiB",
+        says: "this kernel's addresses have neither 39, 48 nor 52 bits, or memory is above 256 TiB",
         remedy: "boot one built with ARM64_VA_BITS=48",
     },
     Precondition {
@@ -70,7 +70,7 @@ const TRIED: [(u32, u32); 3] = [(6, 1), (6, 12), (7, 3)];
 /// The only page size that the module supports.
 const PAGE_SIZE: u64 = 4096;
 /// The widths of a kernel's addresses that the module supports.
-const ADDRESS_BITS: [u32; 2] = [48, 52];
+const ADDRESS_BITS: [u32; 3] = [39, 48, 52];
 
 /// The module's refusal, with what was found here in parentheses.
 fn refused(row: &str, found: &str) -> Answer {

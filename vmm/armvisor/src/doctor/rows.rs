@@ -155,7 +155,7 @@ pub const ROWS: [Row; 29] = {
         row("asid", Kernel, ForModule, "Is the ASID in TTBR1?", preconditions::asid),
         row("page_size", Kernel, ForModule, "Has the kernel pages of 4 KiB?", preconditions::page_size),
         row("granule", Kernel, ForModule, "Does the CPU translate in 4 KiB granules?", preconditions::granule),
-        row("address_bits", Kernel, ForModule, "Has the kernel addresses of 48 or 52 bits?", preconditions::address_bits),
+        row("address_bits", Kernel, ForModule, "Has the kernel addresses of 39, 48 or 52 bits?", preconditions::address_bits),
         row("realtime", Kernel, ForModule, "Is it a kernel without PREEMPT_RT?", preconditions::realtime),
         row("pseudo_nmi", Kernel, ForModule, "Can all interrupts be masked?", preconditions::pseudo_nmi),
         row("sdei", Kernel, ForModule, "Does the firmware leave the CPUs alone?", preconditions::sdei),

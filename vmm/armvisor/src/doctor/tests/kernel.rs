@@ -45,7 +45,7 @@ const WHAT_THE_MODULE_REFUSES: &[Case] = &[
         Bad,
         "(42 bits) / boot one built with ARM64_VA_BITS=48",
     ),
-    ("address_bits", |m| m.address_bits = Some(39), Bad, "39"),
+    ("address_bits", |m| m.address_bits = Some(39), Fine, "39"),
     ("address_bits", |m| m.address_bits = Some(52), Fine, "52"),
     (
         "address_bits",
