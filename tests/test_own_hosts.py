@@ -68,6 +68,15 @@ def test_light_exits_with_any_x18(kind: str, append: str):
     assert (exits["entry_flush"] == 0) == (append == KPTI)
 
 
+def test_light_exits_in_the_image_have_a_shadow_call_stack():
+    """The thread's is in vmalloc: pushing to it would miss at each light exit. A core with PAN, as
+    there is no image with software PAN.
+    """
+    exits = run_guests(host("distribution", "cortex-a76"), [HELD])["hostile"].exits
+    assert exits["exit_short"] > 3 * 480
+    assert exits["image_miss_vmalloc"] == 0 < exits["image_miss_new"] < 100
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_guest_harms_the_host(kind: str):
     hostile_guests(Machine(str(own_kernel(kind)), own_module(kind)), CASES, seconds=2)
