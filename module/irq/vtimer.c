@@ -175,19 +175,22 @@ static bool read_counter(struct av_vm *vm, u32 reg, u64 *val)
 
 bool av_timer_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 {
+	struct av_timer *timer;
 	enum av_timer_reg which;
 	enum av_timer_id id;
 	u64 now;
 
 	if (!decode(reg, &id, &which))
 		return !write && read_counter(vcpu->vm, reg, val);
+	timer = &vcpu->irq->timer[id];
 	now = guest_counter(vcpu->vm, id);
-	if (!write) {
-		*val = av_timer_read(&vcpu->irq->timer[id], which, now);
-		return true;
-	}
-	av_timer_write(&vcpu->irq->timer[id], which, *val, now);
-	WRITE_ONCE(vcpu->irq->recheck, true);
+	if (write)
+		av_timer_write(timer, which, *val, now);
+	else
+		*val = av_timer_read(timer, which, now);
+	/* The hrtimer is late. Where ISTATUS was read as 1, the interrupt pends. */
+	if (write || av_timer_line(timer, now) != vcpu->irq->line[id])
+		WRITE_ONCE(vcpu->irq->recheck, true);
 	return true;
 }
 
