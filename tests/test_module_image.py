@@ -13,22 +13,29 @@ from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import artefacts
 
 BOOT = (
-    "armvisor run --kernel /guest/vmlinuz --initrd /guest/initrd --memory 384M --json {options} "
-    "--append 'quiet console=ttyS0 armvisor.test={tests}' </dev/null"
+    "{before}armvisor run --kernel /guest/vmlinuz --initrd /guest/initrd --memory 384M "
+    "--json {options} --append 'quiet console=ttyS0 armvisor.test={tests}' </dev/null"
 )
 # Boards without KASLR and KPTI: the host's mappings are global, and each full entry flushes.
 HOSTS = ("cortex-a72", "neoverse-n2")
 
 
-def boot(image: int, cpu: str = "cortex-a72", smp: int = 1, tests: str = "cpus", **board):
+def boot(
+    image: int,
+    cpu: str = "cortex-a72",
+    smp: int = 1,
+    tests: str = "cpus",
+    options: str = "",
+    before: str = "",
+) -> dict[str, int]:
     """A Debian guest's life, and its counts, on a host with the image on (1), off (0) or 2."""
     guest = artefacts.guest("stable")
     files = {"/bin/armvisor": artefacts.vmm()}
     files |= {f"/guest/{name}": guest[name] for name in ("vmlinuz", "initrd")}
-    run = BOOT.format(options=f"--cpus {smp}", tests=tests)
+    run = BOOT.format(options=f"--cpus {smp} {options}", tests=tests, before=before)
     done = Board(
         files=files, cpu=cpu, smp=smp, count=smp == 1, timeout=1200,
-        modules=(Module(str(module("stable")), f"light_image={image}"),), **board,
+        modules=(Module(str(module("stable")), f"light_image={image}"),),
     ).run(["sh", "-c", run])  # fmt: skip
     text = done.check().text
     assert results(text)["guest.failures"] == "0", text[-3000:]
@@ -62,3 +69,34 @@ def test_an_image_that_forgets(smp: int):
     exits = boot(2, smp=smp, tests="cpus,rng")
     assert misses(exits) > 200
     assert exits["exit_short"] > 50_000
+
+
+def test_structures_in_vmalloc_are_in_it():
+    """A protected VM's tables always are. They would be missed at each light exit."""
+    exits = boot(1, options="--protected")
+    assert exits["exit_short"] > 50_000
+    assert exits["image_miss_vmalloc"] == 0 and misses(exits) < 100, exits
+
+
+# Each group has per-CPU memory: what is allocated later is in vmalloc. The kernel's first is not.
+MUCH_PERCPU = """mkdir /cg && mount -t cgroup2 none /cg && echo +memory >/cg/cgroup.subtree_control
+for i in $(seq 300); do mkdir /cg/$i; done; grep -q pcpu_get_vm_areas /proc/vmallocinfo || exit 9
+"""
+
+
+def test_per_cpu_memory_in_vmalloc_is_in_it():
+    exits = boot(1, before=MUCH_PERCPU)
+    assert exits["image_miss_vmalloc"] == 0 and misses(exits) < 100, exits
+    assert exits["entry_flush"] < exits["total"] // 10
+
+
+# A BRK in light exits, in a function of the kernel's that they call.
+PROBE = """echo 'p:light __srcu_read_lock' >/sys/kernel/tracing/kprobe_events
+echo 1 >/sys/kernel/tracing/events/kprobes/light/enable
+"""
+
+
+def test_a_probe_in_light_exits():
+    """Each BRK is an exception in the image, and is executed again under the host's tables."""
+    exits = boot(1, before=PROBE)
+    assert exits["image_miss_other"] > 1000

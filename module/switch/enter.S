@@ -38,13 +38,15 @@
  * under another size than its own, but the hop root for a moment, which then maps nothing. The
  * copy of the window's code is patched for that (switch/vectors.S, wide_sites).
  *
- * Light exits have tables of their own where they can, the image: switch/image.h.
+ * Light exits run in tables of their own, the image (switch/image.h), where there is one. Otherwise
+ * they take the same way as full exits.
  *
  * Registers. av_switch_enter(priv) is an ordinary C function, called with interrupts off; all
  * of DAIF is masked from its first lines to its last. In the window, SP_EL1 is the high address
  * of the register file; av_fast()'s stack is the rest of the file's first page.
  *
- * A light exit restores only the host's tables, vectors, stack and current task, then calls C.
+ * A light exit restores tables, vectors, stack and current task of the host, or those that it has
+ * in the image, then calls C.
  * x19 to x28 still hold the guest's values and are not in the register file; C saves those that
  * it uses. Registers that affect EL0 keep the guest's values, and so do the enables of pointer
  * authentication and EPAN (srf->light promises that the others are as the host needs them). If
@@ -252,9 +254,9 @@ SYM_INNER_LABEL(av_switch_light, SYM_L_GLOBAL)
 	/*
 	 * A light exit in the image: as above, but x0 is the private page's address there. After
 	 * a miss it is none any more, and the frame has the host's: whatever may miss must not
-	 * keep it. Accesses of that page and of the window miss nothing.
+	 * keep it. Accesses of that page and of the window miss nothing. x16 is the address of
+	 * .Limage_vectors.
 	 */
-	/* x16: the vectors for it. */
 SYM_INNER_LABEL(av_switch_light_image, SYM_L_GLOBAL)
 	hint	#36				/* bti j */
 	ldr	x5, [x0, #SW_IMAGE_SP]
@@ -263,7 +265,7 @@ SYM_INNER_LABEL(av_switch_light_image, SYM_L_GLOBAL)
 	mov	sp, x5
 	msr	sp_el0, x6
 	str	x0, [sp, #F_PRIVATE]
-	/* These need the stack. So far a fault is a bug of ours, and the window's. */
+	/* The vectors need the stack. A fault before this ends the VM, by the window's. */
 	msr	vbar_el1, x16
 	isb
 	mov	x29, sp

@@ -40,8 +40,9 @@
 #define KERNEL_SIZE	SZ_128M
 #define KERNEL_HOLE	SZ_32M
 
-/* How long the image may keep what the host maps otherwise by now. */
+/* How long the image may keep what the host maps otherwise by now; how long a forgetful one does. */
 #define DROP_AFTER	(60 * HZ)
+#define FORGET_AFTER	(HZ / 100)
 
 #define OFF		0
 #define ON		1
@@ -49,9 +50,6 @@
 static uint light_image = ON;
 module_param(light_image, uint, 0444);
 MODULE_PARM_DESC(light_image, "run light exits in an image of the host's kernel half, which needs no TLB flush: 0 no, 1 yes (default), 2 yes, but forget it again and again (for tests)");
-
-/* A forgetful image learns so many times in between. */
-#define FORGET_EVERY	16
 
 static u64 host_ttbr1;			/* its root's address; 0: there is no image */
 
@@ -62,10 +60,9 @@ static DEFINE_MUTEX(image_lock);
 static bool loaded;
 static struct av_image image;
 static LIST_HEAD(vms);			/* those that have a root */
-static unsigned int times_learned;
 static DEFINE_PER_CPU(void *, stack);	/* for light exits, aligned to 2 * THREAD_SIZE */
 static struct av_ranges owned;		/* our memory from vmalloc */
-static struct av_ranges offline;	/* parts of the linear map that may be gone */
+static struct av_ranges offline;	/* memory that may be gone, by its linear address */
 static u64 kernel_from, kernel_end;	/* the kernel's image, in whole blocks */
 
 static void relax(void)
@@ -165,9 +162,35 @@ static bool is_linear(u64 va)
 	return va >= LINEAR && va < PAGE_END;
 }
 
+static bool is_kernel(u64 va)
+{
+	return va >= kernel_from && va < kernel_end;
+}
+
 /* The per-CPU memory of the VM that learns, under image_lock. */
 static const void __percpu *learners;
 static size_t learners_size;
+
+/* From the linear map's first struct page: VMEMMAP_START, too, may be that of a kernel for 52 bits. */
+static bool is_vmemmap(u64 va)
+{
+	return va >= (u64)virt_to_page((void *)LINEAR) && va < VMEMMAP_END;
+}
+
+/* Is the memory of an address in the linear map, or of a struct page, there to stay? */
+static bool is_online(u64 va)
+{
+	u64 pfn = is_linear(va) ? PHYS_PFN(__pa(va)) : (va - (u64)vmemmap) / sizeof(struct page);
+
+	return !av_ranges_find(&offline, (u64)pfn_to_kaddr(pfn)) && pfn_to_online_page(pfn);
+}
+
+/* Memory of this module's: it cannot go away, but by a function above. */
+static bool is_ours(u64 va)
+{
+	return within_module_core(va, THIS_MODULE) || av_ranges_find(&owned, va) ||
+	       (learners && is_percpu(learners, learners_size, va));
+}
 
 /*
  * Is it safe to walk the host's tables for this address? Those of vmalloc and of removed memory may
@@ -175,30 +198,37 @@ static size_t learners_size;
  */
 static bool may_look(u64 va)
 {
-	if (is_linear(va))
-		return !av_ranges_find(&offline, va) && pfn_to_online_page(PHYS_PFN(__pa(va)));
-	return (va >= kernel_from && va < kernel_end) || within_module_core(va, THIS_MODULE) ||
-	       av_ranges_find(&owned, va) || (learners && is_percpu(learners, learners_size, va));
+	if (is_linear(va) || is_vmemmap(va))
+		return is_online(va);
+	return is_kernel(va) || is_ours(va);
 }
 
 /* In the 2 MiB of the kernel's first and last pages, other pages may be of vmalloc. */
 static bool may_map(u64 va, u64 pa)
 {
-	return may_look(va) &&
-	       (va < kernel_from || va >= kernel_end || va - kimage_voffset == pa);
+	if (is_linear(va) || is_vmemmap(va))
+		return is_online(va);
+	return (is_kernel(va) && va - kimage_voffset == pa) || is_ours(va);
+}
+
+/* Does a stack begin there? */
+static bool has_stack(u64 start, u64 end)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (stack_at(cpu) >= start && stack_at(cpu) < end)
+			return true;
+	return false;
 }
 
 /* At a page of a stack, or of the code that a light exit cannot miss? */
 static bool keeps(u64 va)
 {
-	int cpu;
+	u64 page = ALIGN_DOWN(va, PAGE_SIZE);
 
-	if (ALIGN_DOWN(va, PAGE_SIZE) == ALIGN_DOWN((u64)av_switch_light_image, PAGE_SIZE))
-		return true;
-	for_each_possible_cpu(cpu)
-		if (va - stack_at(cpu) < STACK_PAGES * PAGE_SIZE)
-			return true;
-	return false;
+	return page == ALIGN_DOWN((u64)av_switch_light_image, PAGE_SIZE) ||
+	       has_stack(page - (STACK_PAGES - 1) * PAGE_SIZE, page + PAGE_SIZE);
 }
 
 static bool may_merge(u64 start)
@@ -209,12 +239,7 @@ static bool may_merge(u64 start)
 /* A block with a stack could not be replaced while a light exit runs on the stack. */
 static bool must_split(u64 start)
 {
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		if (ALIGN_DOWN(stack_at(cpu), AV_IMAGE_BLOCK) == start)
-			return true;
-	return false;
+	return has_stack(start, start + AV_IMAGE_BLOCK);
 }
 
 static u64 *alloc_table(void)
@@ -276,70 +301,64 @@ static const struct av_image_ops ops = {
 
 /* ---- the linear map changes ----------------------------------------------------------- */
 
-static void drop_linear(void)
-{
-	av_image_clear(&image, LINEAR, PAGE_END, relax);
-}
-
 static void drop_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(drop, drop_work);
+
+/* Now, and again while there are VMs. */
+static void drop_linear(void)
+{
+	if (light_image == FORGETFUL)
+		av_image_clear(&image, AV_IMAGE_FIRST, ~0ULL, relax);
+	else
+		av_image_clear(&image, LINEAR, PAGE_END, relax);
+	schedule_delayed_work(&drop, light_image == FORGETFUL ? FORGET_AFTER : DROP_AFTER);
+}
 
 static void drop_work(struct work_struct *work)
 {
 	mutex_lock(&image_lock);
-	if (!list_empty(&vms)) {
+	if (!list_empty(&vms))
 		drop_linear();
-		schedule_delayed_work(&drop, DROP_AFTER);
-	}
 	mutex_unlock(&image_lock);
 }
 
-static bool has_stack(u64 start, u64 end)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		if (stack_at(cpu) >= start && stack_at(cpu) < end)
-			return true;
-	return false;
-}
-
 /*
- * Memory goes offline. Once the lock is free, no walk of the host's tables for it is under way, and
- * later ones keep out.
+ * Memory goes offline, and its struct pages may go with it. Once the lock is free, no walk of the
+ * host's tables for it is under way, and later ones keep out.
  */
-static int leave_out(u64 start, u64 end)
+static int leave_out(u64 pfn, u64 nr)
 {
+	u64 start = (u64)pfn_to_kaddr(pfn), end = start + (nr << PAGE_SHIFT);
 	int ret = -EBUSY;
 
 	mutex_lock(&image_lock);
 	if (!has_stack(start, end))
 		ret = av_ranges_insert(&offline, start, end - 1, 0, GFP_KERNEL);
-	if (!ret)
+	if (!ret) {
 		av_image_clear(&image, start, end, relax);
+		av_image_clear(&image, (u64)(vmemmap + pfn), (u64)(vmemmap + pfn + nr), relax);
+	}
 	mutex_unlock(&image_lock);
 	return ret == -EEXIST ? 0 : ret;
 }
 
-static void take_back(u64 start)
+static void take_back(u64 pfn)
 {
 	mutex_lock(&image_lock);
-	av_ranges_remove(&offline, start);
+	av_ranges_remove(&offline, (u64)pfn_to_kaddr(pfn));
 	mutex_unlock(&image_lock);
 }
 
 static int memory_changes(struct notifier_block *nb, unsigned long action, void *data)
 {
 	const struct memory_notify *what = data;
-	u64 start = (u64)pfn_to_kaddr(what->start_pfn);
 
 	switch (action) {
 	case MEM_GOING_OFFLINE:
-		return notifier_from_errno(leave_out(start, start + ((u64)what->nr_pages <<
-								     PAGE_SHIFT)));
+		return notifier_from_errno(leave_out(what->start_pfn, what->nr_pages));
 	case MEM_CANCEL_OFFLINE:
 	case MEM_ONLINE:
-		take_back(start);
+		take_back(what->start_pfn);
 	}
 	return NOTIFY_OK;
 }
@@ -361,16 +380,19 @@ static bool is_abort(u64 esr)
 	return av_esr_ec(esr) == AV_EC_IABT_CUR || av_esr_ec(esr) == AV_EC_DABT_CUR;
 }
 
-static void count(struct av_image_misses *misses, u64 va, enum av_image_result result)
+/* Look at one miss. Returns where it counts. */
+static u64 *look_at(const struct av_image_miss *miss, struct av_image_misses *misses)
 {
-	if (result == AV_IMAGE_COPIED)
-		misses->learned++;
-	else if (!(va & BIT_ULL(55)))
-		misses->user++;
-	else if (is_vmalloc_addr((void *)va) && (va < kernel_from || va >= kernel_end))
-		misses->vmalloc++;
-	else
-		misses->other++;
+	/* FAR_EL1 has the tag of the pointer. */
+	u64 va = sign_extend64(miss->far, 55);
+
+	if (!is_abort(miss->esr))
+		return &misses->other;
+	if (copy(va) == AV_IMAGE_COPIED)
+		return &misses->learned;
+	if (!(va & BIT_ULL(55)))
+		return &misses->user;
+	return is_vmalloc_addr((void *)va) && !is_kernel(va) ? &misses->vmalloc : &misses->other;
 }
 
 /* Tables that the image got since the VM's root was made. */
@@ -385,24 +407,22 @@ static void follow(struct av_vm_switch *vsw, u64 va)
 void av_image_learn(struct av_vm_switch *vsw, struct av_private *priv, const void __percpu *percpu,
 		    size_t size, struct av_image_misses *misses)
 {
-	u64 to = READ_ONCE(priv->misses), n = min_t(u64, to - priv->learned, AV_IMAGE_MISSES);
+	u64 to = READ_ONCE(priv->misses), nr = to - priv->learned;
+	u64 n = min_t(u64, nr, AV_IMAGE_MISSES);
 
 	mutex_lock(&image_lock);
 	learners = percpu;
 	learners_size = size;
-	for (; n; n--) {
-		/* FAR_EL1 has the tag of the pointer. */
+	/* Those that are not remembered any more count with the oldest that is. */
+	for (nr -= n - 1; n; n--, nr = 1) {
 		const struct av_image_miss *miss = &priv->miss[(to - n) % AV_IMAGE_MISSES];
-		u64 va = sign_extend64(miss->far, 55);
 
-		count(misses, va, is_abort(miss->esr) ? copy(va) : AV_IMAGE_SAME);
-		follow(vsw, va);
+		*look_at(miss, misses) += nr;
+		follow(vsw, miss->far);
 		relax();
 	}
 	learners = NULL;
 	priv->hopeless = !misses->learned;
-	if (light_image == FORGETFUL && !(++times_learned % FORGET_EVERY))
-		av_image_clear(&image, AV_IMAGE_FIRST, ~0ULL, relax);
 	publish();
 	mutex_unlock(&image_lock);
 	priv->learned = to;
@@ -447,10 +467,8 @@ int av_image_vm_init(struct av_vm_switch *vsw)
 	/* Under one ASID an address must not have two tables either: TLBs may keep those. */
 	vsw->hop[AV_WINDOW_INDEX] = vsw->image[AV_WINDOW_INDEX];
 	mutex_lock(&image_lock);
-	if (list_empty(&vms)) {
+	if (list_empty(&vms))
 		drop_linear();
-		schedule_delayed_work(&drop, DROP_AFTER);
-	}
 	for (i = 0; i < AV_WINDOW_INDEX; i++)
 		vsw->image[i] = image.root[i];
 	list_add(&vsw->image_node, &vms);
@@ -539,7 +557,7 @@ static int map_first(void)
 
 static bool possible(void)
 {
-	/* A kernel with very much memory has struct pages where the image has private pages. */
+	/* With very much memory, struct pages are where the image has private pages. */
 	return light_image != OFF && av_host_tables.t0sz == AV_TSZ_48 &&
 	       av_host_tables.t1sz == AV_TSZ_48 && !av_is_realm() && !system_uses_ttbr0_pan() &&
 	       (u64)virt_to_page(high_memory - 1) < AV_IMAGE_PRIVATE;

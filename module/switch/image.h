@@ -23,7 +23,7 @@
  * av_image_here() is for code that would read it.
  *
  * What is missing. The image has what light exits use, learned from what they missed: the kernel's
- * image, this module, the linear map by 2 MiB, and memory of ours from vmalloc
+ * image, this module, the linear map by 2 MiB, struct pages, and memory of ours from vmalloc
  * (av_image_kvzalloc()). Nothing depends on it being complete. The exception of an access that it
  * does not map goes to .Limage_vectors in the window: the host's tables are put in place and the
  * instruction is executed again, with the same stack and registers. The light exit goes on under
@@ -76,17 +76,19 @@ void av_image_flush_private(unsigned int idx);
 /* The CPU's stack for light exits: the value of SP. */
 u64 av_image_stack_of(int cpu);
 
-/*
- * After an exit: add to the image what light exits have missed. percpu: per-CPU memory that they
- * use, of so many bytes. May sleep. Counts in *misses what came of it.
- */
+/* Misses, by what came of them: learned are in the image now. */
 struct av_image_misses {
-	unsigned int user, vmalloc, other, learned;
+	u64 user, vmalloc, other, learned;
 };
+
+/*
+ * After an exit: look at what its light exits have missed, and add to *misses. percpu: per-CPU
+ * memory that they use, of so many bytes. May sleep.
+ */
 void av_image_learn(struct av_vm_switch *vsw, struct av_private *priv, const void __percpu *percpu,
 		    size_t size, struct av_image_misses *misses);
 
-/* Does this code run in the image, where user memory is not mapped? Interrupts off. */
+/* Does this code run in the image, where user memory is not mapped? Any context. */
 bool av_image_here(void);
 
 /*

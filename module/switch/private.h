@@ -3,10 +3,10 @@
  * The private page, one per vCPU: the host's return address, translation tables and controls.
  * Written by C before each entry and by the switch.
  *
- * Only the aux tables and the image map this page. So a guest cannot reach it, not even by speculation at EL0
- * on a core without CSV3. Until the switch is back under aux, it uses the first page of the
- * register file, which has the addresses of three tables and this page's address under aux.
- * Pure.
+ * Only the aux tables and the image (switch/image.h) map this page. So a guest cannot reach it, not
+ * even by speculation at EL0 on a core without CSV3. Until the switch is under one of them, it uses
+ * the first page of the register file, which has the addresses of four tables, and this page's
+ * addresses under aux and in the image. Pure.
  */
 #ifndef AV_SWITCH_PRIVATE_H
 #define AV_SWITCH_PRIVATE_H
