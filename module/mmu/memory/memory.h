@@ -200,7 +200,8 @@ struct av_mem_reader {
 
 /*
  * Get to know the pages of tables that a walk has read since seq was read: light exits walk by
- * known pages. May sleep. The caller holds the slots.
+ * known pages. May sleep. The caller holds the slots. For tables that the guest has not written
+ * itself: those that a VMM restored, for one.
  */
 void av_mem_learn(struct av_vcpu *vcpu, const struct av_mem_reader *reader, struct av_seq seq);
 
