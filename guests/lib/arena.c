@@ -38,6 +38,11 @@ static unsigned int index_3(u64 address)
 	return address >> 12 & 511;
 }
 
+asm(".pushsection .rodata\n\t.balign 4096\nfunction_page:\n\tret\n\t.set number, 1\n\t"
+    ".rept 1023\n\t.word number * 0x9e3779b1\n\t.set number, number + 1\n\t.endr\n\t"
+    ".popsection");
+extern const u32 function_page[];
+
 static unsigned int index_2(u64 address)
 {
 	return address >> 21 & 511;
@@ -75,6 +80,7 @@ static void build_upper(void)
 	unsigned int i;
 
 	set_page(K_CODE, code_page, KERNEL_RX);
+	set_page(K_FUNCTION, function_page, KERNEL_RX);
 	set_page(K_DATA, data_page, KERNEL_RW);
 	set_page(K_READONLY, readonly_page, KERNEL_RW | PTE_READONLY);
 	set_page(K_USER, data_page, USER_RW);

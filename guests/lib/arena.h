@@ -22,6 +22,7 @@
 #define K_UNMAPPED_2	0xffffff8000600000	/* nothing: level 2 */
 #define K_UNMAPPED_1	0xffffff80c0000000	/* nothing: level 1 */
 #define K_OUTSIDE	0xffffff0000000000	/* beyond T1SZ: level 0 */
+#define K_FUNCTION	0xffffff8000209000	/* EL1 reads and executes: RET, then numbers */
 #define K_CONT		0xffffff8000210000	/* sixteen pages, contiguous bit */
 #define K_BLOCK		0xffffff8000400000	/* 2 MiB block, EL1 reads and writes */
 #define K_TABLE_RO	0xffffff8000800000	/* writable page under a read-only table */

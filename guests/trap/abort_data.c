@@ -48,6 +48,43 @@ ACCESS_ROWS("u-unmapped-1", U_UNMAPPED_1, EL0);
 ACCESS_ROWS("u-outside", U_OUTSIDE, ALL);
 ACCESS_ROWS("u-execute", U_EXECUTE, EL0);
 
+/* Code that has just run is read; what its page has behind the RET could be anything. */
+#define READ_CODE(name, text) \
+	TRAP("code." name, EL1, TO(K_FUNCTION) "blr x20\n\tmov x21, #-16\n\tmov x2, #-1\n\t" text)
+
+READ_CODE("ldr", "ldr x0, [x20, #16]\n\tldr x1, [x20, #4088]");
+READ_CODE("ldr-w", "ldr w0, [x20, #20]\n\tldr w2, [x20]");
+READ_CODE("ldrb", "ldrb w0, [x20, #4095]\n\tldrb w2, [x20, #7]");
+READ_CODE("ldrh", "ldrh w0, [x20, #4094]\n\tldrh w2, [x20, #6]");
+READ_CODE("ldrsb", "ldrsb w0, [x20, #13]\n\tldrsb x1, [x20, #14]\n\tldrsb x2, [x20, #15]");
+READ_CODE("ldrsh", "ldrsh w0, [x20, #12]\n\tldrsh x1, [x20, #14]\n\tldrsh x2, [x20, #22]");
+READ_CODE("ldrsw", "ldrsw x0, [x20, #12]\n\tldrsw x1, [x20, #16]");
+READ_CODE("ldur", "add x20, x20, #64\n\tldur x0, [x20, #-16]\n\tldur w1, [x20, #-20]");
+READ_CODE("unaligned", "ldur x0, [x20, #3]\n\tldur x1, [x20, #12]\n\tldur w2, [x20, #7]");
+READ_CODE("page-end", "add x20, x20, #4092\n\tldur w0, [x20]\n\tldur x1, [x20, #-5]\n\t"
+	  "ldurh w2, [x20, #2]");
+READ_CODE("next-page", "add x20, x20, #4092\n\tldr x0, [x20]");
+READ_CODE("index", "ldr x0, [x20, x2, lsl #3]");
+READ_CODE("index-in", "mov x21, #40\n\tldr x0, [x20, x21]\n\tldr w1, [x20, w21, uxtw #2]\n\t"
+	  "neg w2, w21\n\tadd x20, x20, #512\n\tldr x2, [x20, w2, sxtw #3]");
+READ_CODE("kept-registers", "ldr x27, [x20, #24]\n\tmov x22, x20\n\tldr x0, [x22, #32]\n\t"
+	  "mov x23, #5\n\tldr x1, [x20, x23, lsl #3]");
+READ_CODE("zero", "ldr xzr, [x20, #24]\n\tldr wzr, [x20, #28]");
+READ_CODE("to-itself", "mov x0, x20\n\tldr x0, [x0, #48]");
+READ_CODE("pair", "ldp x0, x1, [x20, #16]\n\tldp w21, w2, [x20, #40]");
+READ_CODE("write-back", "ldr x0, [x20], #16\n\tldr x1, [x20, #8]!\n\tldp x2, x21, [x20], #16");
+READ_CODE("ordered", "add x20, x20, #32\n\tldar x0, [x20]\n\tldarb w1, [x20]\n\tldxr w2, [x20]\n\t"
+	  "clrex");
+READ_CODE("simd", "ldr q0, [x20, #16]\n\tfmov x0, d0\n\tldr d1, [x20, #8]\n\tfmov x1, d1");
+READ_CODE("unprivileged", "ldtr x0, [x20, #16]");
+READ_CODE("unprivileged-b", "ldtrb w0, [x20, #16]");
+READ_CODE("write", "str x0, [x20, #16]");
+READ_CODE("again", "ldr x0, [x20, #16]\n\tblr x20\n\tldr x0, [x20, #16]\n\tldr x1, [x20, #16]\n\t"
+	  "blr x20");
+READ_CODE("all", "mov x0, #0\n\tmov x1, #512\n1:\tldr x2, [x20]\n\teor x0, x2, x0, ror #3\n\t"
+	  "add x20, x20, #8\n\tsubs x1, x1, #1\n\tb.ne 1b\n\tsub x20, x20, #4096\n\tblr x20");
+READ_CODE("tagged", "movk x20, #0x5aff, lsl #48\n\tldr x0, [x20, #16]");
+
 /* TCR_EL1.HA is 0, so hardware does not set the access flag. */
 TRAP("abort.k-old.ldr", EL1, TO(K_OLD) "ldr x0, [x20]");
 TRAP("abort.k-old.str", EL1, TO(K_OLD) "str x1, [x20]");

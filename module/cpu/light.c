@@ -14,6 +14,7 @@
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/stay.h"
+#include "mmio/match.h"
 #include "mmu/mmu.h"
 #include "switch/private.h"
 
@@ -92,6 +93,53 @@ static __always_inline bool answer_abort(struct av_vcpu *vcpu)
 	return true;
 }
 
+/* A read that the entry at far does not permit, as it maps a copy of code. */
+static bool may_read_code(const struct av_srf *srf)
+{
+	u64 what = srf->esr & (AV_ESR_FNV | AV_ESR_CM | AV_ESR_S1PTW | AV_ESR_WNR | AV_ESR_FSC);
+
+	return what == (AV_FSC_PERMISSION | 3) && av_srf_el1(srf) && srf->in_place;
+}
+
+/* Is the register in the register file? */
+static bool has_register(unsigned int n, bool asked)
+{
+	return !asked || n < 19 || n > 28;
+}
+
+/* Is it a load of one register that can be emulated? A tracer's is the same each time. */
+static __always_inline const struct av_ldst *load_of(struct av_vcpu_cpu *cpu, u32 insn, bool asked)
+{
+	const struct av_ldst *ls = &cpu->load;
+
+	if (unlikely(cpu->load_insn != insn)) {
+		av_insn_decode(insn, &cpu->load);
+		cpu->load_insn = insn;
+	}
+	return ls->kind == AV_LDST_SINGLE && !ls->ordered &&
+	       has_register(ls->rt, asked) && has_register(ls->rn, asked) &&
+	       has_register(ls->rm, asked) ? ls : NULL;
+}
+
+/* A load of one register from code, which is answered without unmapping the copy. */
+static noinline bool answer_load(struct av_vcpu *vcpu, bool asked)
+{
+	struct av_srf *srf = vcpu->srf;
+	const struct av_ldst *ls;
+	struct av_code_read read;
+
+	if (!av_mmu_read_code(vcpu, srf->far, &read))
+		return false;
+	ls = load_of(vcpu->cpu, read.insn, asked);
+	if (!ls || av_ldst_match(ls, &vcpu->mmu->regime, srf, srf->esr, srf->far) != AV_MATCH_YES)
+		return false;
+	av_srf_set_x(srf, ls->rt, av_ldst_extend(ls, read.val));
+	av_count(&vcpu->stats, AV_EXIT_DABT_PERM);
+	av_stat_inc(&vcpu->stats, AV_EVENT_CODE_READ);
+	av_vcpu_skip_insn(vcpu);
+	return true;
+}
+
 static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *srf, bool asked)
 {
 	bool light = srf->cheap & AV_CHEAP_LIGHT && (asked || !srf->slow);
@@ -105,6 +153,9 @@ static __always_inline bool answer(struct av_vcpu *vcpu, const struct av_srf *sr
 			return false;
 		fallthrough;
 	case AV_EC_DABT_LOW:
+		if (light && may_read_code(srf) && !av_mmu_in_stub(vcpu) &&
+		    answer_load(vcpu, asked))
+			return true;
 		/* Most device accesses are declined here or by the window. */
 		return light && (asked || !av_mmu_near_device(vcpu, srf->far)) &&
 		       answer_abort(vcpu);

@@ -13,6 +13,7 @@
 #include "cpu/hwdebug.h"
 #include "cpu/idregs.h"
 #include "cpu/pmu.h"
+#include "mmio/decode.h"
 #include "vm/ranges.h"
 
 struct av_vm_cpu {
@@ -120,6 +121,9 @@ struct av_vcpu_cpu {
 	bool spins, passed;		/* wfx.c: WFE is yielding the CPU; passed over last time */
 
 	u16 sample_in[AV_NR_FAST];	/* exit.c: tokens until the next sample, by kind */
+
+	u32 load_insn;			/* the last load from code, and what it does */
+	struct av_ldst load;
 
 	bool declined;			/* a light exit of this stay was declined */
 	bool step_emulated;		/* the last stepped instruction was emulated */

@@ -94,6 +94,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(DIRECTED_YIELD, "directed_yield")	/* WFE gave the CPU to another vCPU */ \
 	X(SHADOW_CONTENDED, "shadow_contended")	/* mmu_lock was busy at a fault or TLBI */ \
 	X(COPIES_LEFT,	"copies_left")		/* virtual EL1 left its copies for a while */ \
+	X(CODE_READ,	"code_read")		/* loads from code in a copy, emulated */ \
 	X(INSN_CHANGED,	"insn_changed")		/* the instruction changed since its abort */ \
 	X(BLOCK_FILL,	"shadow_block_fill")	/* 2 MiB blocks written */	\
 	X(EXIT_SHORT,	"exit_short")		/* light exits by the short switch */ \

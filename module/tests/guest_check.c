@@ -84,11 +84,14 @@ static const char *frame_wrong(u64 gfn, u64 pa, u8 rights)
 static const char *copy_wrong(const struct leaf *leaf, u64 pa, u8 rights)
 {
 	const struct av_copy *copy = copy_of(leaf->gfn);
+	bool writable;
 
 	if (!copy || virt_to_phys(copy->code) != pa)
 		return "not the frame's copy";
 	if (rights != AV_X)
 		return "a copy that is data";
+	if (copy->from != page_address(guest_host_page(leaf->gfn, &writable)))
+		return "a copy of another page";
 	return guest_slot_of(leaf->gfn) ? NULL : "no slot";
 }
 

@@ -277,6 +277,79 @@ static void test_own_page(void)
 	}
 }
 
+/* Code that virtual EL1 runs from copies is read without unmapping them. */
+static void test_read_code(void)
+{
+	struct av_code_read read = {};
+	u64 gfn, pc, code, *words;
+	unsigned int i;
+
+	guest_start(&(struct guest_how) { .copies = true });
+	gfn = guest_slots[ODD].gfn;
+	pc = region_va(KERNEL, 0) + 8;
+	code = region_va(KERNEL, 0) + AT * PAGE_SIZE;
+	*(u32 *)((u8 *)guest_word(gfn << PAGE_SHIFT) + 8) = 0xf9400820;	/* ldr x0, [x1, #16] */
+	words = guest_word((gfn + 1) << PAGE_SHIFT);
+	for (i = 0; i < PAGE_SIZE / 8; i++)
+		words[i] = 0x0807060504030201ULL * (i % 31 + 1);
+	/* Two MRS of TPIDR_EL1, which copies replace. */
+	words[3] = 0xd538d080d538d080;
+	guest_map(KERNEL, 0, 0, gfn << PAGE_SHIFT | D_PAGE | D_AF | D_UXN);
+	guest_map(KERNEL, 0, AT, (gfn + 1) << PAGE_SHIFT | D_PAGE | D_AF | D_UXN);
+	access_page(PROC_A, pc, AV_X, 1);
+	vcpus[0].srf->pc = pc;
+	/* Not executed yet. */
+	CHECK(!av_mmu_read_code(&vcpus[0], code, &read));
+	access_page(PROC_A, code, AV_X, 1);
+	vcpus[0].srf->pc = pc;
+	for (i = 0; i < PAGE_SIZE; i += i < PAGE_SIZE - 40 ? 37 : 1) {
+		u64 want = 0;
+
+		CHECK(av_mmu_read_code(&vcpus[0], code + i, &read));
+		memcpy(&want, (u8 *)words + i, min_t(u64, 8, PAGE_SIZE - i));
+		CHECK_EQ(read.val, want);
+		CHECK_EQ(read.insn, 0xf9400820);
+		/* A word apart, so that this is no reading of the whole page. */
+		CHECK(av_mmu_read_code(&vcpus[0], code, &read));
+	}
+	CHECK(av_mmu_read_code(&vcpus[0], code + 24, &read));
+	CHECK_EQ(read.val, words[3]);
+	CHECK_EQ(rights_at(code), AV_X);
+	/* Who reads the whole page gets it. */
+	for (i = 0; i < 17; i++)
+		CHECK(av_mmu_read_code(&vcpus[0], code + 64 + i * 8, &read));
+	CHECK(!av_mmu_read_code(&vcpus[0], code + 64 + 17 * 8, &read));
+	CHECK(av_mmu_read_code(&vcpus[0], code, &read));
+	/* A site reads its register page, where the guest has put code. */
+	vm.mmu->annex.at.va = code;
+	CHECK(!av_mmu_read_code(&vcpus[0], code, &read));
+	vm.mmu->annex.at.va = 0;
+	CHECK(av_mmu_read_code(&vcpus[0], code, &read));
+	/* The instruction's own page runs in place. */
+	CHECK(!av_mmu_read_code(&vcpus[0], pc + 64, &read));
+	CHECK(!vcpus[0].mmu->plain);
+	/* The host takes the page back, or moves it. */
+	vmm_migrate(guest_slots[ODD].hva + PAGE_SIZE);
+	CHECK(!av_mmu_read_code(&vcpus[0], code, &read));
+	access_page(PROC_A, code, AV_X, 1);
+	vcpus[0].srf->pc = pc;
+	CHECK(av_mmu_read_code(&vcpus[0], code, &read));
+	CHECK_EQ(read.val, 0x0807060504030201);
+	CHECK(host_shrink(10000));
+	CHECK(!av_mmu_read_code(&vcpus[0], code, &read));
+	/* Another process's kernel half is the same; EL0's is not. */
+	access_page(PROC_A, pc, AV_X, 1);
+	access_page(PROC_A, code, AV_X, 1);
+	vcpus[0].srf->pc = pc;
+	guest_run(0, PROC_B, 1);
+	CHECK(av_mmu_read_code(&vcpus[0], code, &read));
+	guest_run(0, PROC_B, 0);
+	CHECK(!av_mmu_read_code(&vcpus[0], code, &read));
+	guest_check();
+	CHECK(!guest_wrong);
+	guest_end();
+}
+
 /* Entries of a table that was kept: asleep while the guest has nothing there, then as before. */
 static void test_sleepers(void)
 {
@@ -469,6 +542,7 @@ int main(void)
 	RUN(test_logged);
 	RUN(test_young);
 	RUN(test_own_page);
+	RUN(test_read_code);
 	RUN(test_sleepers);
 	RUN(test_mapped_again);
 	RUN(test_no_memory);

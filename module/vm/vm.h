@@ -97,11 +97,12 @@
  *	grows	never: from av_shadow.next_serial for a new tree and for a new key
  *	copies	av_walk_cache.serial av_device_page.serial av_mode_trees.serial av_context.serial0
  *		av_context.serial1 av_tree_contexts.serial av_flush.serial av_zapped.serial
+ *		av_code_table.serial
  *	lock	a context's: see switch/tlb.h
  *	guards	all that is remembered of a tree: else another tree at the same address has it
  *   av_shadow.shape
  *	grows	a table is unlinked, or gets a guest leaf larger than its entries
- *	copies	av_walk_cache.shape av_swept.shape
+ *	copies	av_walk_cache.shape av_swept.shape av_code_table.shape
  *	guards	a pointer to a level-3 table: else a freed table is written
  *   av_tree.clean
  *	grows	is a page without an entry since its TLBI; AV_CLEAN_NONE from the next fill on

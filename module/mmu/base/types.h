@@ -193,6 +193,15 @@ static_assert(AV_NR_CONTEXTS < BIT(8), "before and after");
 #define AV_STALE_MODE	BIT(0)
 #define AV_STALE_REGS	BIT(1)
 
+/* The level-3 table of a tree's 2 MiB, valid while shape is the shadow's. */
+struct av_code_table {
+	u64 block;		/* address / 2 MiB */
+	u64 serial, shape;
+	const struct av_pt *pt;	/* NULL: unknown */
+};
+
+#define AV_CODE_TABLES	8
+
 struct av_vcpu_mmu {
 	/* Only the vCPU's own thread uses these. */
 	u8 stale;			/* AV_STALE_*: to be handled before the next entry */
@@ -250,6 +259,10 @@ struct av_vcpu_mmu {
 	struct av_seq device_seq;	/* device is valid while this is current */
 
 	struct av_copy *spare_copy;
+	/* Of mmu/fault/read_code.c. */
+	u64 last_read;
+	unsigned int reads_in_a_row;
+	struct av_code_table code_tables[AV_CODE_TABLES];
 	/*
 	 * Running without copies (plain.h): plain, the number of traps for which that continues;
 	 * plain_next, half of the number for the next time; plain_since, the count of traps handled

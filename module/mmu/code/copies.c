@@ -22,6 +22,7 @@ void av_copies_init(struct av_vm *vm)
 
 static void release(struct av_copy *copy)
 {
+	set_page_private(virt_to_page(copy->code), 0);
 	free_page((unsigned long)copy->code);
 	kfree(copy);
 }
@@ -95,6 +96,11 @@ u64 *av_copy_code(struct av_vm *vm, u64 gfn)
 		return NULL;
 	copy->has_sites = true;
 	return copy->code;
+}
+
+const struct av_copy *av_copy_mapped(u64 pa)
+{
+	return (const struct av_copy *)page_private(phys_to_page(pa));
 }
 
 bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn)
@@ -256,6 +262,8 @@ int av_copy_get(struct av_vcpu *vcpu, struct av_slot *slot, u64 gfn, u64 va,
 	vcpu->mmu->spare_copy = NULL;
 	copy->gfn = gfn;
 	copy->va = va;
+	copy->from = page_address(from);
+	set_page_private(virt_to_page(copy->code), (unsigned long)copy);
 	copy->nr = ++vm->mmu->copies_made;
 	av_patch_copy(copy->code, page_address(from), PAGE_SIZE / AV_INSN_SIZE);
 	copy->has_sites = av_patch_sites_patch(vm, gfn, va, copy->code);

@@ -31,6 +31,7 @@ struct av_copy {
 	struct hlist_node hash;		/* by gfn */
 	struct list_head node;		/* oldest first */
 	u64 *code;			/* one page */
+	const void *from;		/* the guest's page; the copy is dropped before it changes */
 	u64 gfn;
 	u64 va;				/* where it was executed first … */
 	bool aliased;			/* … and also elsewhere: no more sites (annex.h) */
@@ -59,6 +60,12 @@ bool av_copied(const struct av_slot *slot, u64 gfn);
 
 /* Is the frame's copy mapped at va? */
 bool av_copy_at(struct av_vm *vm, const struct av_tree *tree, u64 va, u64 gfn);
+
+/*
+ * The copy that an executable entry of an AV_MODE_EL1_COPIES tree maps, by the entry's physical
+ * address. NULL: the entry maps stubs.
+ */
+const struct av_copy *av_copy_mapped(u64 pa);
 
 /* The code of the frame's copy, to write a site to; NULL: there is no copy. */
 u64 *av_copy_code(struct av_vm *vm, u64 gfn);

@@ -31,4 +31,15 @@ static inline bool av_mmu_near_device(const struct av_vcpu *vcpu, u64 far)
  */
 u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject);
 
+/*
+ * At a light exit: virtual EL1 has read far, and that is code which it runs from a copy, like the
+ * instruction that reads. Get the instruction, and the 8 bytes at far (bytes behind the end of its
+ * page are 0). False: it is something else, or not known at once.
+ */
+struct av_code_read {
+	u32 insn;
+	u64 val;
+};
+bool av_mmu_read_code(struct av_vcpu *vcpu, u64 far, struct av_code_read *read);
+
 #endif /* AV_MMU_FAULT_FACE_H */

@@ -326,6 +326,7 @@ struct page {
 	bool module;		/* the module has allocated it, and is the owner */
 	bool bad;
 	bool locked;
+	unsigned long private;
 };
 
 void fake_set_dirty(struct page *page);
@@ -344,6 +345,8 @@ u64 fake_virt_to_phys(const volatile void *at);
 #define put_page(page)		fake_put_page(page)
 #define page_count(page)	((page)->refs + 1)
 #define phys_to_page(pa)	fake_phys_to_page(pa)
+#define page_private(page)	((page)->private)
+#define set_page_private(page, val) ((void)((page)->private = (val)))
 #define clear_highpage(page)	memset(page_address(page), 0, PAGE_SIZE)
 #define SetPageDirty(page)	fake_set_dirty(page)
 #define PageHWPoison(page)	((page)->bad)
