@@ -22,6 +22,8 @@ DEMO_KERNEL := stable
 CYCLES_ROWS := null pipe tcp fork-exec map-touch-unmap page-fault
 CYCLES_CORES := neoverse-n1 neoverse-n2 neoverse-v1
 CYCLES_BOARD := neoverse-n1
+# The parts of the module that can be off, each a row of docs/ablation.json (module/lib/parts.h, cpu/cheap.h).
+PARTS := rows modes quick copies roots calls stubs light short faults kept kept-at-once blocks image around near walk swept leases reading cheap
 LOGIN := systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; systemd-analyze
 
 .DEFAULT_GOAL := help
@@ -55,7 +57,7 @@ apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of
 	@$(MAKE) -C guests apps
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures bench bench-full cycles packages install uninstall
+.PHONY: demo disk login figures bench bench-full cycles ablation packages install uninstall
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
@@ -84,6 +86,16 @@ cycles: vmm guests plugins ## rows of `lat` in cycles on kinds of hosts, by the 
 		$(CYCLES_ROWS:%=--only lat.%)
 	@$(LAB) model cycles --record build/cycles-counts.json $(CYCLES_CORES:%=--core %) \
 		$(CYCLES_ROWS:%=--figure 'lat.%.*') --json docs/cycles.json
+	@$(LAB) docs
+
+ablation: vmm guests plugins ## rows of `lat` with each part of the module off: docs/ablation.json and the tables of it (an hour)
+	@$(MAKE) -C module KVER=stable >/dev/null
+	@$(MAKE) -C module parts >/dev/null
+	@$(LAB) figures --classes --core neoverse-n2 --json build/ablation-counts.json \
+		$(foreach who,native armvisor $(PARTS:%=armvisor:no-%),--on $(who)@$(CYCLES_BOARD)) \
+		$(CYCLES_ROWS:%=--only lat.%)
+	@$(LAB) model cycles --record build/ablation-counts.json --core neoverse-n2 \
+		$(CYCLES_ROWS:%=--figure 'lat.%.*') --json docs/ablation.json
 	@$(LAB) docs
 
 packages: setup ## Debian packages and RPMs of the VMM and of the module, in build/packages (docs/packages.md)

@@ -14,6 +14,7 @@
 #include "cpu/insn.h"
 #include "cpu/quick.h"
 #include "cpu/stay.h"
+#include "lib/parts.h"
 #include "mmio/match.h"
 #include "mmu/mmu.h"
 #include "switch/private.h"
@@ -98,7 +99,8 @@ static bool may_read_code(const struct av_srf *srf)
 {
 	u64 what = srf->esr & (AV_ESR_FNV | AV_ESR_CM | AV_ESR_S1PTW | AV_ESR_WNR | AV_ESR_FSC);
 
-	return what == (AV_FSC_PERMISSION | 3) && av_srf_el1(srf) && srf->in_place;
+	return AV_HAS(reading) && what == (AV_FSC_PERMISSION | 3) && av_srf_el1(srf) &&
+	       srf->in_place;
 }
 
 /* Is the register in the register file? */

@@ -12,6 +12,7 @@
  *	walk	aborts answered by a walk with interrupts off		mmu/fault/
  *	swept	a TLBI of the same page again				mmu/tlbi/
  *	leases	the window acknowledges interrupts			irq/lease.c
+ *	reading	loads from code are emulated				cpu/light.c
  */
 #ifndef AV_LIB_PARTS_H
 #define AV_LIB_PARTS_H

@@ -223,8 +223,9 @@ def _core_values(table: Mapping[str, Any]) -> Iterator[Value]:
         if name == "cycles" or table.get(name) is not None:
             for end, value in zip(("least", "most"), _cycles(table.get(name), start), strict=True):
                 yield Value(f"{start}.{key}{end}", value, unit, what)
-    if table.get("measured") is not None:
-        yield Value(f"{start}.measured", _number(table["measured"], start), "cycles", what)
+    for key, unit in (("instructions", "instructions"), ("measured", "cycles")):
+        if table.get(key) is not None:
+            yield Value(f"{start}.{key}", _number(table[key], start), unit, what)
 
 
 def _profile_values(profile: object) -> Iterator[Value]:

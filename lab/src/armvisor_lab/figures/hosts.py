@@ -28,9 +28,12 @@ SWITCHES = {
 }  # fmt: skip
 ALL = sum(SWITCHES.values())
 # Parts with a parameter of their own.
-PARAMETERS = {"kept": "kept_tables", "kept-at-once": "kept_at_once", "blocks": "huge_pages"}
+PARAMETERS = {
+    "kept": "kept_tables", "kept-at-once": "kept_at_once", "blocks": "huge_pages",
+    "image": "light_image",
+}  # fmt: skip
 # Parts that only a build can leave out (module/lib/parts.h).
-BUILT = ("around", "near", "walk", "swept", "leases")
+BUILT = ("around", "near", "walk", "swept", "leases", "reading")
 PARTS = (*SWITCHES, *PARAMETERS, *BUILT)
 _CHEAP = "cheap_traps"
 
