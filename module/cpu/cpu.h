@@ -137,8 +137,10 @@ void av_vcpu_mode_changed(struct av_vcpu *vcpu);
 /*
  * Before an entry: inject the interrupt or SError that is due. av_inject_due() also sets srf->due:
  * all that is pending, masked or not. An interrupt offered to the guest is pending until taken.
+ * av_inject_offer(): PSTATE masks it, but the guest acknowledged the last such one all the same.
  */
 void av_inject_pending(struct av_vcpu *vcpu);
+void av_inject_offer(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
 
 /* exit.c, trap.c: handle the exit that the switcher left in the register file. */

@@ -82,6 +82,12 @@ bool av_inject_due(struct av_vcpu *vcpu)
 	       vcpu->srf->vmode & AV_PSR_IL;
 }
 
+void av_inject_offer(struct av_vcpu *vcpu)
+{
+	if (vcpu->srf->cheap & AV_CHEAP_ROWS && !vcpu->srf->slow)
+		av_irq_offer(vcpu);
+}
+
 void av_inject_pending(struct av_vcpu *vcpu)
 {
 	unsigned int irq;

@@ -66,6 +66,8 @@ static int handle_requests(struct av_vcpu *vcpu)
 	av_vcpu_load_start(vcpu);
 	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
 	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
+	if (av_vcpu_take_request(vcpu, AV_REQ_LEASE))
+		av_irq_give_back(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_PMU))
 		av_pmu_update_line(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_CALLS))
@@ -146,6 +148,8 @@ static int before_entry(struct av_vcpu *vcpu)
 		av_irq_settle(vcpu);
 	if (inject_due(vcpu))
 		av_inject_pending(vcpu);
+	else if (unlikely(vcpu->srf->due & AV_PSR_I) && av_irq_polls(vcpu))
+		av_inject_offer(vcpu);
 	cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	av_mmu_want(vcpu, may_copy(vcpu), cheap & AV_CHEAP_ROOTS, cheap & AV_CHEAP_FAULTS);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
@@ -324,7 +328,8 @@ static bool enter_guest(struct av_vcpu *vcpu)
 			vcpu->cpu->fp_wanted = false;
 		}
 	}
-	WRITE_ONCE(vcpu->in_guest, false);
+	/* Pairs with the acquire in irq/settle.c: what the window wrote to srf is there. */
+	smp_store_release(&vcpu->in_guest, false);
 	if (unlikely(vcpu->vm->protected))
 		forget_registers();
 	local_irq_enable();

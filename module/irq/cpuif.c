@@ -29,18 +29,6 @@ static unsigned int bpr1_of(const struct av_vgic_cpu *cpu)
 	return min_t(unsigned int, cpu->bpr0 + 1U, 7);
 }
 
-/*
- * The group priority, without the subpriority, decides about preemption. With a binary point of 7
- * group 0 has none. With CBPR group 1 has none either: BPR1 then reads as 7, which otherwise leaves
- * it one bit.
- */
-static u8 group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
-{
-	unsigned int point = group1 && !cpu->cbpr ? cpu->bpr1 : cpu->bpr0 + 1U;
-
-	return (u8)(priority & (0xffU << point));
-}
-
 static u8 running_priority(const struct av_vgic_cpu *cpu)
 {
 	u32 active = cpu->ap0r | cpu->ap1r;
@@ -92,25 +80,14 @@ static bool preempts(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
 	u8 running = running_priority(cpu);
 
-	return running == IDLE || group_priority(cpu, irq->priority, irq->group1) <
-				  group_priority(cpu, running, irq->group1);
+	return running == IDLE || av_vgic_group_priority(cpu, irq->priority, irq->group1) <
+				  av_vgic_group_priority(cpu, running, irq->group1);
 }
 
 /* Does @irq pass the priority mask, and preempt the active interrupts? */
 static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 {
 	return irq->priority < cpu->pmr && preempts(cpu, irq);
-}
-
-/* Would the leased interrupt be due again after its end? A pending LPI is a candidate already. */
-static bool lease_waits(const struct av_vgic_cpu *cpu)
-{
-	const struct av_virq *irq;
-
-	if (cpu->lease >= AV_VGIC_PRIVATE)
-		return false;
-	irq = &cpu->private[cpu->lease];
-	return irq->enabled && av_virq_pending(irq);
 }
 
 /* The outputs, and AV_VGIC_WAITS. */
@@ -121,7 +98,7 @@ static u8 lines(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 
 	intid = av_vgic_highest(vgic, cpu);
 	if (intid == AV_VGIC_SPURIOUS)
-		return lease_waits(cpu) ? AV_VGIC_WAITS : 0;
+		return av_vgic_output_idle(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
 	if (!irq || !signals(cpu, irq))
 		return AV_VGIC_WAITS;
@@ -150,25 +127,13 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 {
 	u32 intid = av_vgic_highest(vgic, cpu);
 	struct av_virq *irq;
-	u32 level;
 
 	if (intid == AV_VGIC_SPURIOUS)
 		return intid;
 	irq = av_vgic_irq(vgic, cpu, intid);
 	if (!irq || irq->group1 != group1 || !signals(cpu, irq))
 		return AV_VGIC_SPURIOUS;
-
-	/* LPIs have no active state. */
-	irq->active = intid < AV_LPI_MIN;
-	irq->active_on = (s16)cpu->index;
-	irq->latch = false;
-	level = 1U << (group_priority(cpu, irq->priority, group1) >> AV_VGIC_PRI_SHIFT);
-	if (group1)
-		cpu->ap1r |= level;
-	else
-		cpu->ap0r |= level;
-	/* The interrupt was this vCPU's candidate, so this also updates the outputs. */
-	av_virq_changed(vgic, cpu, irq, intid);
+	av_vgic_activate(vgic, cpu, irq, intid);
 	return intid;
 }
 
@@ -194,8 +159,7 @@ static u8 drop_priority(struct av_vgic_cpu *cpu)
 	return priority;
 }
 
-static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid,
-			     bool group1)
+void av_vgic_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool group1)
 {
 	struct av_virq *irq;
 	u8 dropped;
@@ -209,10 +173,10 @@ static void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 
 	 * One that another vCPU acknowledged stays active, as in KVM.
 	 */
 	if (irq && irq->active && irq->active_on == (s16)cpu->index && !cpu->eoimode &&
-	    irq->group1 == group1 && group_priority(cpu, irq->priority, group1) == dropped) {
+	    irq->group1 == group1 && av_vgic_group_priority(cpu, irq->priority, group1) == dropped) {
 		deactivate(vgic, cpu, irq, intid);
-		/* Private: deactivate() has updated this vCPU's outputs. */
-		if (intid < AV_VGIC_PRIVATE)
+		/* deactivate() has updated the outputs of the vCPU that it is routed to. */
+		if (irq->target == (s16)cpu->index)
 			return;
 	}
 	av_vgic_update_cpu(vgic, cpu);
@@ -260,7 +224,7 @@ static void write_bpr(u8 *bpr, u64 val, u8 least)
 #define ICC_BPR0		ICC(8, 3)
 #define ICC_AP0R0		ICC(8, 4)
 #define ICC_AP1R0		ICC(9, 0)
-#define ICC_DIR			ICC(11, 1)
+#define ICC_DIR			AV_ICC_DIR_EL1
 #define ICC_RPR			ICC(11, 3)
 #define ICC_SGI1R		ICC(11, 5)
 #define ICC_ASGI1R		ICC(11, 6)
@@ -369,7 +333,7 @@ static bool icc_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, u6
 	switch (reg) {
 	case ICC_EOIR0:
 	case ICC_EOIR1:
-		end_of_interrupt(vgic, cpu, val & GENMASK(23, 0), reg == ICC_EOIR1);
+		av_vgic_end(vgic, cpu, val & GENMASK(23, 0), reg == ICC_EOIR1);
 		return true;
 	case ICC_DIR:
 		write_dir(vgic, cpu, val & GENMASK(23, 0));

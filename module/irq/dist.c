@@ -113,6 +113,18 @@ bool av_vgic_dist_has(const struct av_vgic_io *io)
 	return av_vgic_row_find(rows, ARRAY_SIZE(rows), io, &intid);
 }
 
+u32 av_vgic_dist_observes(const struct av_vgic_io *io, bool write, u32 *intid)
+{
+	const struct av_vgic_row *row = av_vgic_row_find(rows, ARRAY_SIZE(rows), io, intid);
+
+	if (!row || !row->bits)
+		return 0;
+	if (!write && row->read != av_vgic_read_spending && row->read != av_vgic_read_cpending &&
+	    row->read != av_vgic_read_active)
+		return 0;
+	return max_t(u32, io->len * 8U / row->bits, 1);
+}
+
 int av_vgic_dist_read(const struct av_vgic_io *io, u64 *val)
 {
 	const struct av_vgic_row *row;

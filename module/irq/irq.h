@@ -104,13 +104,22 @@ static inline bool av_irq_wakes(struct av_vcpu *vcpu)
 
 /*
  * The CPU interface in the window (cpu/fast.c), which records its actions in srf->icc. For the
- * vCPU's own thread. An IRQ has just been injected: offer its acknowledgement to the guest in the
- * window. Only before an entry, after which av_irq_settle() must follow.
+ * vCPU's own thread. An IRQ has just been injected, or PSTATE masks it: offer its acknowledgement
+ * to the guest in the window. Only before an entry, after which av_irq_settle() must follow.
  */
 void av_irq_offer(struct av_vcpu *vcpu);
 
+/* Did the guest acknowledge the last interrupt that PSTATE masked? */
+static inline bool av_irq_polls(const struct av_vcpu *vcpu)
+{
+	return READ_ONCE(vcpu->irq->polls);
+}
+
 /* After a stay, and before a run ends: report the guest's actions to the vGIC. */
 void av_irq_settle(struct av_vcpu *vcpu);
+
+/* AV_REQ_LEASE: someone wants to see the SPI that the vCPU has a lease of as it is. */
+void av_irq_give_back(struct av_vcpu *vcpu);
 
 static inline bool av_irq_unsettled(const struct av_vcpu *vcpu)
 {
@@ -155,6 +164,20 @@ void av_timer_reset(struct av_vcpu *vcpu);
 bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u64 *val);
 
 /* ---- inside irq/ -------------------------------------------------------- */
+
+static inline struct av_vcpu *av_vgic_vcpu(struct av_vgic_cpu *gic)
+{
+	return container_of(gic, struct av_vcpu_irq, gic)->vcpu;
+}
+
+/*
+ * End the leases of those of these interrupts that are SPIs, at most 32: their states are then as
+ * if each of the guest's accesses had trapped. vm->irq->lock held, and released while a vCPU is in
+ * the guest that has one. Process context; no other spinlock held.
+ */
+void av_irq_end_leases(struct av_vm *vm, u32 intid, u32 n);
+/* Likewise, before this access of the distributor. */
+void av_irq_observe(struct av_vm *vm, const struct av_vgic_io *io, bool write);
 
 /* Deliver a message. Returns 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);

@@ -4,7 +4,7 @@
  *
  * vCPU threads, ioctls and eventfd wake-ups (under the eventfd's own lock) take
  * vm->irq->lock, always with interrupts off. Only av_vcpu_kick() is called
- * under it. LPIs and ITSs have another lock: msi.h.
+ * under it. LPIs and ITSs have another lock: msi.h. settle.c has what the window does.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -22,15 +22,10 @@
 
 static_assert(AV_MAX_VCPUS <= AV_VGIC_MAX_CPUS);
 
-static struct av_vcpu *vcpu_of(struct av_vgic_cpu *gic)
-{
-	return container_of(gic, struct av_vcpu_irq, gic)->vcpu;
-}
-
 /* The accessing vCPU needs no kick: it checks its outputs before the next entry. */
 static void vgic_kick(struct av_vgic *vgic, struct av_vgic_cpu *gic)
 {
-	av_vcpu_kick(vcpu_of(gic));
+	av_vcpu_kick(av_vgic_vcpu(gic));
 }
 
 static bool vgic_is_last(const struct av_vgic *vgic, const struct av_vgic_cpu *gic)
@@ -321,41 +316,6 @@ int av_irq_first_run(struct av_vcpu *vcpu, int other)
 	return r;
 }
 
-/* ---- interrupts that the window handled --------------------------------------- */
-
-void av_irq_offer(struct av_vcpu *vcpu)
-{
-	struct av_vm *vm = vcpu->vm;
-	u32 intid;
-
-	if (!vm->irq->ready || vcpu->srf->icc)
-		return;
-	spin_lock_irq(&vm->irq->lock);
-	intid = av_vgic_lease(&vm->irq->chip->vgic, &vcpu->irq->gic);
-	spin_unlock_irq(&vm->irq->lock);
-	if (intid != AV_VGIC_SPURIOUS)
-		vcpu->srf->icc = AV_ICC_OFFERED | intid;
-}
-
-void av_irq_settle(struct av_vcpu *vcpu)
-{
-	struct av_vgic_cpu *gic = &vcpu->irq->gic;
-	u64 icc = vcpu->srf->icc, pmr = vcpu->srf->icc_pmr;
-	struct av_vgic *vgic;
-
-	vcpu->srf->icc = icc & AV_ICC_TAKEN ? icc & ~AV_ICC_UNSETTLED : 0;
-	vgic = &vcpu->vm->irq->chip->vgic;
-	spin_lock_irq(&vcpu->vm->irq->lock);
-	if (icc & AV_ICC_OFFERED)
-		av_vgic_lease_end(vgic, gic, AV_LEASE_BACK);
-	if (icc & AV_ICC_ENDED)
-		av_vgic_lease_end(vgic, gic, AV_LEASE_ENDED);
-	if (icc & AV_ICC_MASKED)
-		av_vgic_icc(vgic, gic, AV_ICC_PMR_EL1, true, &pmr);
-	/* Leased interrupts are never SPIs, so cpu->deactivated was not set. */
-	spin_unlock_irq(&vcpu->vm->irq->lock);
-}
-
 /* ---- callers ---------------------------------------------------------------- */
 
 /* ICC_SGI1R_EL1, ICC_ASGI1R_EL1, ICC_SGI0R_EL1 */
@@ -374,12 +334,17 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 	if (!vm->irq->ready)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
+	/* With EOImode 1 it ends another vCPU's interrupt, too. */
+	if (reg == AV_ICC_DIR_EL1 && write)
+		av_irq_end_leases(vm, *val & GENMASK(23, 0), 1);
 	/* End the lease: later accesses for this interrupt trap too. SGIs concern others. */
 	if (vcpu->srf->icc && !is_sgi(reg)) {
 		vcpu->srf->icc = 0;
 		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);
 	}
 	known = av_vgic_icc(&vm->irq->chip->vgic, gic, reg, write, val);
+	if (known && reg == AV_ICC_IAR1_EL1 && *val != AV_VGIC_SPURIOUS)
+		WRITE_ONCE(vcpu->irq->polls, true);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;
 	spin_unlock_irq(&vm->irq->lock);
@@ -414,10 +379,12 @@ bool av_vgic_mmio(struct av_vcpu *vcpu, u64 gpa, unsigned int len, bool write, u
 			av_vgic_redist_write(&io, *val);
 		else
 			av_vgic_redist_read(&io, val);
-	} else if (write) {
-		av_vgic_dist_write(&io, *val);
 	} else {
-		av_vgic_dist_read(&io, val);
+		av_irq_observe(vm, &io, write);
+		if (write)
+			av_vgic_dist_write(&io, *val);
+		else
+			av_vgic_dist_read(&io, val);
 	}
 	spin_unlock_irq(&vm->irq->lock);
 	return true;

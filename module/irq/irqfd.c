@@ -148,10 +148,13 @@ void av_irqfd_mark(struct av_vm *vm)
 		cond_resched();
 	}
 	srcu_read_unlock(&vm->irq_srcu, idx);
-	spin_lock_irq(&vm->irq->lock);
-	for (i = 0; i < chip->vgic.nr_spis; i++)
+	for (i = 0; i < chip->vgic.nr_spis; i++) {
+		spin_lock_irq(&vm->irq->lock);
+		if (test_bit(AV_VGIC_PRIVATE + i, marked))
+			av_irq_end_leases(vm, AV_VGIC_PRIVATE + i, 1);
 		chip->vgic.spis[i].notify = test_bit(AV_VGIC_PRIVATE + i, marked);
-	spin_unlock_irq(&vm->irq->lock);
+		spin_unlock_irq(&vm->irq->lock);
+	}
 }
 
 /* irq_lock held. */

@@ -3,29 +3,37 @@
 #include "irq/lpi.h"
 #include "lib/parts.h"
 
-static bool may_lease(u32 intid)
+static bool is_spi(u32 intid)
 {
-	return AV_HAS(leases) && (intid < AV_VGIC_PRIVATE || intid >= AV_LPI_MIN);
+	return intid >= AV_VGIC_PRIVATE && intid < AV_LPI_MIN;
+}
+
+/* The caller of av_vgic_icc() tells a resampler of its SPI's end at once: such an SPI traps. */
+static bool may_lease(const struct av_vgic *vgic, const struct av_virq *irq, u32 intid)
+{
+	return AV_HAS(leases) && !irq->notify && !(vgic->observers && is_spi(intid));
 }
 
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
 	u32 intid = av_vgic_highest(vgic, cpu), ap1r = cpu->ap1r;
 	struct av_virq *irq;
-	u64 val = intid;
 
 	/* With EOImode 1 an interrupt needs two writes to end: a lease gains nothing. */
-	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode || !may_lease(intid))
+	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode)
 		return AV_VGIC_SPURIOUS;
 	irq = av_vgic_irq(vgic, cpu, intid);
-	if (!irq)
+	if (!irq || !may_lease(vgic, irq, intid))
 		return AV_VGIC_SPURIOUS;
+	irq->leased = is_spi(intid);
 	irq->lease_latch = irq->latch;
 	irq->lease_active = false;
 	cpu->lease = intid;
-	av_vgic_icc(vgic, cpu, AV_ICC_IAR1_EL1, false, &val);
+	cpu->lease_irq = intid < AV_LPI_MIN ? irq : NULL;
+	/* cpu->out says that it is of group 1, and signals. */
+	av_vgic_activate(vgic, cpu, irq, intid);
 	cpu->lease_ap1r = cpu->ap1r & ~ap1r;
-	return (u32)val;
+	return intid;
 }
 
 /* The target vCPU may have disabled, and so dropped, its LPIs. */
@@ -55,14 +63,34 @@ static void take_back(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
 
 void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how)
 {
-	u64 intid = cpu->lease;
+	u32 intid = cpu->lease;
 
 	if (intid == AV_VGIC_NO_LEASE)
 		return;
 	cpu->lease = AV_VGIC_NO_LEASE;
+	if (cpu->lease_irq)
+		cpu->lease_irq->leased = false;
+	cpu->lease_irq = NULL;
+	if (how == AV_LEASE_ENDED) {
+		/* This updates the outputs. */
+		av_vgic_end(vgic, cpu, intid, true);
+		return;
+	}
 	if (how == AV_LEASE_BACK)
-		take_back(vgic, cpu, (u32)intid);
-	else if (how == AV_LEASE_ENDED)
-		av_vgic_icc(vgic, cpu, AV_ICC_EOIR1_EL1, true, &intid);
+		take_back(vgic, cpu, intid);
 	av_vgic_update_cpu(vgic, cpu);
+}
+
+struct av_vgic_cpu *av_vgic_lessee(struct av_vgic *vgic, u32 intid, u32 n)
+{
+	u32 i;
+
+	for (i = max_t(u32, intid, AV_VGIC_PRIVATE); i < intid + n; i++) {
+		const struct av_virq *irq = is_spi(i) ? av_vgic_irq(vgic, NULL, i) : NULL;
+
+		/* A leased SPI is not routed to another vCPU: that ends its lease first. */
+		if (irq && irq->leased)
+			return av_virq_target(vgic, irq);
+	}
+	return NULL;
 }

@@ -99,15 +99,29 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 	return NULL;
 }
 
-void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+static noinline void set_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u8 out)
 {
-	u8 out = av_vgic_output(vgic, cpu), old = cpu->out;
+	u8 old = cpu->out;
 
 	if (out == old)
 		return;
 	WRITE_ONCE(cpu->out, out);
 	if (out & ~old)
 		vgic->ops->kick(vgic, cpu);
+}
+
+/* Often nothing is left, and nobody to kick. */
+static __always_inline void update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	if (cpu->queue[0].levels | cpu->queue[1].levels | cpu->lpi_levels)
+		set_output(vgic, cpu, av_vgic_output(vgic, cpu));
+	else if (cpu->out != av_vgic_output_idle(cpu))
+		set_output(vgic, cpu, av_vgic_output_idle(cpu));
+}
+
+void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
+{
+	update_cpu(vgic, cpu);
 }
 
 /* Release the lock for a moment after each AV_VGIC_BATCH vCPUs; @i is the last one's index. */
@@ -138,7 +152,7 @@ static u32 word_of(u32 intid)
 	return intid / 32 % (AV_VGIC_MAX_IRQS / 32);
 }
 
-static void dequeue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
+static __always_inline void dequeue(struct av_vgic_cpu *cpu, struct av_virq *irq, u32 intid)
 {
 	struct av_vgic_queue *queue = &cpu->queue[irq->queued_group1];
 	u8 level = irq->queued_level;
@@ -187,12 +201,35 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 	target = target_of(vgic, cpu, irq, intid);
 	if (!target)
 		return;
-	dequeue(target, irq, intid);
+	if (irq->queued)
+		dequeue(target, irq, intid);
 	if (irq->enabled && !irq->active && av_virq_pending(irq))
 		enqueue(target, irq, intid);
 	/* Before initialization there is no CPU interface. */
 	if (vgic->initialized)
 		av_vgic_update_cpu(vgic, target);
+}
+
+void av_vgic_activate(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
+		      u32 intid)
+{
+	u32 level;
+
+	/* LPIs have no active state. */
+	irq->active = intid < AV_LPI_MIN;
+	irq->active_on = (s16)cpu->index;
+	irq->latch = false;
+	level = 1U << (av_vgic_group_priority(cpu, irq->priority, irq->group1) >> AV_VGIC_PRI_SHIFT);
+	if (irq->group1)
+		cpu->ap1r |= level;
+	else
+		cpu->ap0r |= level;
+	if (intid >= AV_LPI_MIN) {
+		av_lpi_changed(vgic, container_of(irq, struct av_lpi, irq));
+		return;
+	}
+	dequeue(cpu, irq, intid);
+	update_cpu(vgic, cpu);
 }
 
 void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr)

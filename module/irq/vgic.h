@@ -68,6 +68,7 @@ struct av_virq {
 	bool notify : 1;	/* an SPI with a resampler */
 	bool lease_latch : 1;	/* latch and active, if a lease of it is taken back */
 	bool lease_active : 1;
+	bool leased : 1;	/* an SPI: to the vCPU that it is routed to */
 	bool queued : 1;	/* a candidate, in the queue of … */
 	bool queued_group1 : 1;	/* … this group and … */
 	u8 queued_level;	/* … this priority level */
@@ -100,6 +101,7 @@ struct av_vgic_cpu {
 	u32 deactivated;
 	/* lease.c: an INTID or AV_VGIC_NO_LEASE; the bit that its acknowledgement set in ap1r */
 	u32 lease, lease_ap1r;
+	struct av_virq *lease_irq;	/* NULL for an LPI, which may be deleted */
 
 	struct av_virq private[AV_VGIC_PRIVATE];
 
@@ -139,6 +141,7 @@ struct av_vgic_ops {
 struct av_vgic {
 	const struct av_vgic_ops *ops;
 	bool initialized;	/* spis is allocated, no vCPU can be added */
+	u32 observers;		/* who must see SPIs as they are: none is leased */
 	bool enabled;		/* GICD_CTLR.EnableGrp1; as in KVM it enables both groups */
 	u8 revision;
 	u32 nr_spis;		/* 0 until set or initialized */
@@ -193,9 +196,21 @@ static inline u8 av_virq_level(const struct av_virq *irq)
 	return irq->priority >> AV_VGIC_PRI_SHIFT;
 }
 
+/* cpu->out of a vCPU without candidates: its leased interrupt may be due again after its end. */
+static inline u8 av_vgic_output_idle(const struct av_vgic_cpu *cpu)
+{
+	/* A pending LPI is a candidate already. */
+	const struct av_virq *irq = cpu->lease_irq;
+
+	return irq && irq->enabled && av_virq_pending(irq) ? AV_VGIC_WAITS : 0;
+}
+
 /* Call after any change of @irq: updates its queue and its vCPU's outputs. */
 void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
 		     u32 intid);
+/* Acknowledge @cpu's best candidate, which signals. Updates the same. */
+void av_vgic_activate(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,
+		      u32 intid);
 /* Route an SPI by affinity. Includes av_virq_changed(). */
 void av_virq_route(struct av_vgic *vgic, struct av_virq *irq, u32 intid, u32 mpidr);
 /* Compute the outputs after a change of a CPU interface. */
@@ -224,8 +239,21 @@ struct av_vgic_cpu *av_vgic_cpu_by_id(const struct av_vgic *vgic, u32 id);
 
 #define AV_ICC(crm, op2)	AV_SYS(3, 0, 12, crm, op2)
 #define AV_ICC_PMR_EL1		AV_SYS(3, 0, 4, 6, 0)
+#define AV_ICC_DIR_EL1		AV_ICC(11, 1)
 #define AV_ICC_IAR1_EL1		AV_ICC(12, 0)
 #define AV_ICC_EOIR1_EL1	AV_ICC(12, 1)
+
+/*
+ * The group priority, without the subpriority, decides about preemption. With a binary point of 7
+ * group 0 has none. With CBPR group 1 has none either: BPR1 then reads as 7, which otherwise leaves
+ * it one bit.
+ */
+static inline u8 av_vgic_group_priority(const struct av_vgic_cpu *cpu, u8 priority, bool group1)
+{
+	unsigned int point = group1 && !cpu->cbpr ? cpu->bpr1 : cpu->bpr0 + 1U;
+
+	return (u8)(priority & (0xffU << point));
+}
 
 /* @reg is AV_SYS(). False: no such register, or no access in this direction. */
 bool av_vgic_icc(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, bool write, u64 *val);
@@ -235,6 +263,8 @@ int av_vgic_icc_user(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, boo
 bool av_vgic_icc_user_has(u32 reg);
 /* The INTID of the best candidate in an enabled group; 1023: none. */
 u32 av_vgic_highest(const struct av_vgic *vgic, const struct av_vgic_cpu *cpu);
+/* ICC_EOIR0_EL1 or ICC_EOIR1_EL1 is written. */
+void av_vgic_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool group1);
 /* Compute cpu->out from all other state. */
 u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
@@ -243,8 +273,10 @@ u8 av_vgic_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 /*
  * Lease the vCPU's best interrupt to it, which is about to be injected as IRQ: acknowledge it in
  * advance, as hardware does with a list register. Returns the INTID for the next read of
- * ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done. Never an
- * SPI: others observe its active state.
+ * ICC_IAR1_EL1, whose end may be reported later; or AV_VGIC_SPURIOUS, with nothing done.
+ *
+ * An SPI is active or pending for the whole VM. So whoever reads these states, or changes the SPI
+ * by a register, ends its lease first (av_vgic_lessee()); meanwhile vgic->observers is not 0.
  */
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu);
 
@@ -255,6 +287,9 @@ enum av_lease_end {
 };
 
 void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_lease_end how);
+
+/* A vCPU that has a lease of one of the @n interrupts from @intid that are SPIs, or NULL. */
+struct av_vgic_cpu *av_vgic_lessee(struct av_vgic *vgic, u32 intid, u32 n);
 
 /* ---- dist.c, redist.c: memory-mapped registers -------------------------- */
 
@@ -285,6 +320,12 @@ int av_vgic_redist_write(const struct av_vgic_io *io, u64 val);
  */
 int av_vgic_redist_write_lpis(const struct av_vgic_io *io, u64 val);
 bool av_vgic_redist_is_lpis(const struct av_vgic_io *io);
+
+/*
+ * The SPIs whose leases this access of the distributor ends: their number, the first in @intid. All
+ * that a write names, and a read of pending or active states.
+ */
+u32 av_vgic_dist_observes(const struct av_vgic_io *io, bool write, u32 *intid);
 
 /* Is there a register that takes this access? */
 bool av_vgic_dist_has(const struct av_vgic_io *io);

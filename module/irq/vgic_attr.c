@@ -228,6 +228,9 @@ static int access_frame(const struct av_vgic_io *io, bool dist, bool write, u64 
 {
 	int r;
 
+	/* No vCPU is in the guest: nobody is waited for. */
+	if (dist)
+		av_irq_observe(av_vgic_vm(io->vgic), io, write);
 	if (dist)
 		r = write ? av_vgic_dist_write(io, *val) : av_vgic_dist_read(io, val);
 	else

@@ -39,6 +39,7 @@ enum av_req {
 	AV_REQ_PMU,		/* a counter overflowed */
 	AV_REQ_CALLS,		/* the answers to firmware calls have changed */
 	AV_REQ_RING,		/* the dirty ring is full, or was: av_mmu_ring_full() */
+	AV_REQ_LEASE,		/* av_irq_give_back() */
 	AV_REQ_WINDOW,		/* the window has moved: av_mmu_follow_move() */
 	AV_NR_REQS
 };

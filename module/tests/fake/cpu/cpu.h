@@ -339,6 +339,7 @@ void av_inject_abort(struct av_vcpu *vcpu, bool insn, u64 far, u64 iss);
 void av_inject_undef(struct av_vcpu *vcpu);
 void av_inject_serror(struct av_vcpu *vcpu, u64 iss);
 void av_inject_pending(struct av_vcpu *vcpu);
+void av_inject_offer(struct av_vcpu *vcpu);
 bool av_inject_due(struct av_vcpu *vcpu);
 static inline void av_vcpu_skip_insn(struct av_vcpu *vcpu)
 {
