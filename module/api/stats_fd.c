@@ -140,7 +140,8 @@ static u64 av_window_count(const struct av_vcpu_stats *s)
 static u64 av_window_taken(const struct av_vcpu_stats *s)
 {
 	return av_fast_count(s, AV_FAST_SVC) + av_fast_count(s, AV_FAST_BRK) +
-	       av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
+	       av_fast_count(s, AV_FAST_UNDEF) + av_fast_count(s, AV_FAST_DABT) +
+	       av_fast_count(s, AV_FAST_PABT);
 }
 
 /* Light exits that have left the TLB alone. */
@@ -160,7 +161,8 @@ static u64 av_event_elsewhere(const struct av_vcpu_stats *s, enum av_event event
 	case AV_EVENT_MODE_SWITCH:
 		return av_window_taken(s) + av_fast_count(s, AV_FAST_ERET_EL0);
 	case AV_EVENT_WALK:
-		return av_fast_count(s, AV_FAST_DABT) + av_fast_count(s, AV_FAST_PABT);
+		return av_fast_count(s, AV_FAST_DABT) +
+	       av_fast_count(s, AV_FAST_PABT);
 	case AV_EVENT_ENTRY_FLUSH:
 		return av_switch_flushes() ? READ_ONCE(s->account.exits) - av_kept(s) : 0;
 	default:

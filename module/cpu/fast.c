@@ -297,15 +297,37 @@ static __always_inline int fast_eret(struct av_srf *srf)
 }
 
 /*
- * SVC and BRK from virtual EL0 are always the guest's own. An abort may be hidden: only the guest's
- * tables tell, and the window can read few of them (switch/own_abort.S).
+ * MRS of the ID space, which traps with a class of its own where the CPU has FEAT_IDST. CTR_EL0 and
+ * DCZID_EL0 (op1 3) are in it, too, but not denied to EL0.
+ */
+static __always_inline bool reads_id_space(const struct av_srf *srf)
+{
+	struct av_insn insn;
+
+	return av_insn_from_iss(srf->esr & AV_ESR_ISS, &insn) == AV_INSN_SYSREG &&
+	       av_insn_reads_id_space(&insn) && insn.enc < AV_SYS(3, 3, 0, 0, 0);
+}
+
+/*
+ * SVC, BRK and what no CPU has at EL0 are always the guest's own. An abort may be hidden: only the
+ * guest's tables tell, and the window can read few of them (switch/own_abort.S).
  */
 static __always_inline int fast_reflect(struct av_srf *srf, u32 ec)
 {
-	if (!srf->modes || (ec != AV_EC_SVC64 && ec != AV_EC_BRK64))
+	unsigned int n;
+
+	if (ec == AV_EC_SVC64)
+		n = AV_FAST_SVC;
+	else if (ec == AV_EC_BRK64)
+		n = AV_FAST_BRK;
+	else if (ec == AV_EC_UNKNOWN || (ec == AV_EC_SYS64 && reads_id_space(srf)))
+		n = AV_FAST_UNDEF;
+	else
 		return AV_FAST_NO;
-	counted(srf, ec == AV_EC_SVC64 ? AV_FAST_SVC : AV_FAST_BRK);
-	av_srf_take_sync(srf, srf->esr);
+	if (!srf->modes)
+		return AV_FAST_NO;
+	counted(srf, n);
+	av_srf_take_sync(srf, ec == AV_EC_UNKNOWN ? AV_ESR_IL : srf->esr);
 	av_quick_mode(srf);
 	return AV_FAST_TO_EL1;
 }

@@ -135,6 +135,7 @@ enum av_exit_class { AV_EXIT_CLASSES(X) AV_NR_EXITS };
 	X(CNTVCT_EL0,	"fast_cntvct_el0")				\
 	X(SVC,		"fast_svc")					\
 	X(BRK,		"fast_brk")					\
+	X(UNDEF,	"fast_undef")					\
 	X(ERET,		"fast_eret")					\
 	X(ERET_EL0,	"fast_eret_el0")				\
 	X(HVC,		"fast_hvc")					\

@@ -46,28 +46,28 @@
 #define SRF_TTBR	0x200
 #define SRF_QUICK_ROWS	0x208
 #define SRF_FAST	0x288
-#define SRF_ROOTS	0x380
-#define SRF_IDLE	0x880		/* roots[AV_SRF_IDLE] */
-#define SRF_MODES_SAME	0x8a8
+#define SRF_ROOTS	0x388
+#define SRF_IDLE	0x888		/* roots[AV_SRF_IDLE] */
+#define SRF_MODES_SAME	0x8b0
 /* virtual registers in the first page */
-#define SRF_SCTLR_EL1	0x8b8
-#define SRF_TCR_EL1	0x8c8
-#define SRF_TTBR0_EL1	0x8f8
-#define SRF_TTBR1_EL1	0x900
-#define SRF_VBAR_EL1	0x908
-#define SRF_MIDR_EL1	0xb68
+#define SRF_SCTLR_EL1	0x8c0
+#define SRF_TCR_EL1	0x8d0
+#define SRF_TTBR0_EL1	0x900
+#define SRF_TTBR1_EL1	0x908
+#define SRF_VBAR_EL1	0x910
+#define SRF_MIDR_EL1	0xb70
 /* the log of timed traps, and the stack of cpu/fast.c from its other end */
-#define SRF_BEGUN	0xb70
-#define SRF_TIMED	0xb78
-#define SRF_LOG_NR	0xb80
-#define SRF_LOG		0xb88
-#define SRF_PSCI	0xd08
+#define SRF_BEGUN	0xb78
+#define SRF_TIMED	0xb80
+#define SRF_LOG_NR	0xb88
+#define SRF_LOG		0xb90
+#define SRF_PSCI	0xd10
 /* the guest's tables that the window may read */
-#define SRF_TABLES_AT	0xd40
-#define SRF_TABLES	0xd48
-#define SRF_TCR_MID	0xd88
-#define SRF_IMAGE	0xd90
-#define SRF_IMAGE_PRIVATE	0xd98
+#define SRF_TABLES_AT	0xd48
+#define SRF_TABLES	0xd50
+#define SRF_TCR_MID	0xd90
+#define SRF_IMAGE	0xd98
+#define SRF_IMAGE_PRIVATE	0xda0
 /* virtual registers in the shared page */
 #define SRF_SHARED	0x1000
 #define SRF_ELR_EL1	0x1010
@@ -200,11 +200,11 @@
 #define FAST_TPIDR_EL0	16
 #define FAST_MIDR_EL1	17
 #define FAST_SVC	24
-#define FAST_ERET	26
-#define FAST_ERET_EL0	27
-#define FAST_HVC	28
-#define FAST_DABT	29
-#define FAST_PABT	30
+#define FAST_ERET	27
+#define FAST_ERET_EL0	28
+#define FAST_HVC	29
+#define FAST_DABT	30
+#define FAST_PABT	31
 
 /* The syndrome of SVC #0: AV_QUICK_SVC. */
 #define ESR_SVC		0x56000000

@@ -30,6 +30,7 @@ static const struct reg regs[AV_NR_FAST] = {
 	/* No registers. */
 	[AV_FAST_SVC] = { .cls = AV_EXIT_SVC },
 	[AV_FAST_BRK] = { .cls = AV_EXIT_DEBUG },
+	[AV_FAST_UNDEF] = { .cls = AV_EXIT_UNDEF },
 	[AV_FAST_ERET] = { .cls = AV_EXIT_ERET },
 	[AV_FAST_ERET_EL0] = { .cls = AV_EXIT_ERET },
 	[AV_FAST_HVC] = { .cls = AV_EXIT_HVC },

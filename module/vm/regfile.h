@@ -46,34 +46,34 @@ enum av_exception {
 #define AV_VREG(offset)	((offset) / 8)
 enum av_vreg {
 	/* first page: registers whose writes are checked, or change state elsewhere */
-	AV_CPACR_EL1 = AV_VREG(0x8b0),	/* the first of them */
-	AV_SCTLR_EL1 = AV_VREG(0x8b8),
-	AV_ACTLR_EL1 = AV_VREG(0x8c0),
-	AV_TCR_EL1 = AV_VREG(0x8c8),
-	AV_AFSR0_EL1 = AV_VREG(0x8d0),
-	AV_AFSR1_EL1 = AV_VREG(0x8d8),
-	AV_MAIR_EL1 = AV_VREG(0x8e0),
-	AV_AMAIR_EL1 = AV_VREG(0x8e8),
-	AV_MDSCR_EL1 = AV_VREG(0x8f0),
-	AV_TTBR0_EL1 = AV_VREG(0x8f8),
-	AV_TTBR1_EL1 = AV_VREG(0x900),
-	AV_VBAR_EL1 = AV_VREG(0x908),
-	AV_PAR_EL1 = AV_VREG(0x910),
-	AV_CNTKCTL_EL1 = AV_VREG(0x918),
-	AV_CSSELR_EL1 = AV_VREG(0x920),
-	AV_MDCCINT_EL1 = AV_VREG(0x928),
-	AV_OSLSR_EL1 = AV_VREG(0x930),
-	AV_OSDLR_EL1 = AV_VREG(0x938),
-	AV_DISR_EL1 = AV_VREG(0x940),
-	AV_DBGVCR32_EL2 = AV_VREG(0x948),
-	AV_DACR32_EL2 = AV_VREG(0x950),
-	AV_IFSR32_EL2 = AV_VREG(0x958),
-	AV_FPEXC32_EL2 = AV_VREG(0x960),
-	AV_DBGBVR0_EL1 = AV_VREG(0x968), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
-	AV_DBGBCR0_EL1 = AV_VREG(0x9e8), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
-	AV_DBGWVR0_EL1 = AV_VREG(0xa68), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
-	AV_DBGWCR0_EL1 = AV_VREG(0xae8), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
-	AV_MIDR_EL1 = AV_VREG(0xb68),	/* the last of them */
+	AV_CPACR_EL1 = AV_VREG(0x8b8),	/* the first of them */
+	AV_SCTLR_EL1 = AV_VREG(0x8c0),
+	AV_ACTLR_EL1 = AV_VREG(0x8c8),
+	AV_TCR_EL1 = AV_VREG(0x8d0),
+	AV_AFSR0_EL1 = AV_VREG(0x8d8),
+	AV_AFSR1_EL1 = AV_VREG(0x8e0),
+	AV_MAIR_EL1 = AV_VREG(0x8e8),
+	AV_AMAIR_EL1 = AV_VREG(0x8f0),
+	AV_MDSCR_EL1 = AV_VREG(0x8f8),
+	AV_TTBR0_EL1 = AV_VREG(0x900),
+	AV_TTBR1_EL1 = AV_VREG(0x908),
+	AV_VBAR_EL1 = AV_VREG(0x910),
+	AV_PAR_EL1 = AV_VREG(0x918),
+	AV_CNTKCTL_EL1 = AV_VREG(0x920),
+	AV_CSSELR_EL1 = AV_VREG(0x928),
+	AV_MDCCINT_EL1 = AV_VREG(0x930),
+	AV_OSLSR_EL1 = AV_VREG(0x938),
+	AV_OSDLR_EL1 = AV_VREG(0x940),
+	AV_DISR_EL1 = AV_VREG(0x948),
+	AV_DBGVCR32_EL2 = AV_VREG(0x950),
+	AV_DACR32_EL2 = AV_VREG(0x958),
+	AV_IFSR32_EL2 = AV_VREG(0x960),
+	AV_FPEXC32_EL2 = AV_VREG(0x968),
+	AV_DBGBVR0_EL1 = AV_VREG(0x970), AV_DBGBVR15_EL1 = AV_DBGBVR0_EL1 + 15,
+	AV_DBGBCR0_EL1 = AV_VREG(0x9f0), AV_DBGBCR15_EL1 = AV_DBGBCR0_EL1 + 15,
+	AV_DBGWVR0_EL1 = AV_VREG(0xa70), AV_DBGWVR15_EL1 = AV_DBGWVR0_EL1 + 15,
+	AV_DBGWCR0_EL1 = AV_VREG(0xaf0), AV_DBGWCR15_EL1 = AV_DBGWCR0_EL1 + 15,
+	AV_MIDR_EL1 = AV_VREG(0xb70),	/* the last of them */
 	/* shared page: any value is legal. The window and the stubs use LDP/STP on neighbours. */
 	AV_ELR_EL1 = AV_VREG(0x1010),
 	AV_SPSR_EL1 = AV_VREG(0x1018),
@@ -211,7 +211,7 @@ struct av_srf {
 			u64 modes_same;		/* modes of a pair that has trees for both levels */
 		};
 		struct {
-			u8 used[0xb70];		/* AV_SRF_USED */
+			u8 used[0xb78];		/* AV_SRF_USED */
 			struct av_fast_log log;
 			u64 psci_version;	/* answer for window and light exits; 0: none */
 			/* for cpu/fast.c, from irq/: the guest's current interrupt, and more */

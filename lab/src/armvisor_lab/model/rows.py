@@ -98,7 +98,7 @@ def _armvisor(record: Record) -> Costs:
         "dabt_hidden_translation": hidden, "dabt_hidden_permission": hidden, "pabt_hidden": fetch,
         "fill": fill, "tlbi_va": _unit(record, "tlbi-va"), "tlbi_asid": asid,
         "fast_ttbr0_el1": ttbr, "fast_ttbr1_el1": ttbr, "tree_miss": space, "place": place,
-        "fast_brk": half,
+        "fast_brk": half, "fast_undef": half,
         "mmio_user": record.figure("mmio_user.armvisor").value,
         "mmio_kernel": record.figure("mmio_kernel.armvisor").value,
     }  # fmt: skip
@@ -109,7 +109,8 @@ def _armvisor(record: Record) -> Costs:
 
 
 _ARMVISOR_TRAPS = (
-    "fast_svc", "fast_eret_el0", "fast_eret", "fast_brk", "fast_ttbr0_el1", "fast_ttbr1_el1",
+    "fast_svc", "fast_eret_el0", "fast_eret", "fast_brk", "fast_undef",
+    "fast_ttbr0_el1", "fast_ttbr1_el1",
     *(f"fast_{name}" for name in _WINDOW),
     "dabt_guest", "pabt_guest", "fast_dabt", "fast_pabt",
     "dabt_hidden_translation", "dabt_hidden_permission", "pabt_hidden", "tree_miss",
