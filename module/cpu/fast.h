@@ -7,12 +7,14 @@
 #include "vm/regfile.h"
 
 /*
- * Must every trap leave the window? Stored in srf->slow before each entry, as
- * nothing in the window changes it. Single step must see each instruction.
+ * Must every trap leave the window? Stored in srf->slow before each entry, as nothing in the window
+ * changes it: not MDSCR_EL1, and not the level of a guest that debugs itself (srf->modes). Single
+ * step must see each instruction.
  */
 static inline bool av_fast_not_now(const struct av_srf *srf)
 {
-	return srf->vmode & AV_PSR_SS || av_srf_debugging(srf);
+	return srf->vmode & AV_PSR_SS ||
+	       (av_srf_el1(srf) ? av_srf_debugging_el1(srf) : av_srf_debugging(srf));
 }
 
 /* switch/vectors.S uses these values. */

@@ -60,6 +60,12 @@ static inline bool av_srf_debugging(const struct av_srf *srf)
 	       !(av_srf_get(srf, AV_OSLSR_EL1) & AV_OSLSR_OSLK);
 }
 
+/* Also of virtual EL1? Else nothing there is stepped or matches, whatever PSTATE.D is. */
+static inline bool av_srf_debugging_el1(const struct av_srf *srf)
+{
+	return av_srf_debugging(srf) && av_srf_get(srf, AV_MDSCR_EL1) & AV_MDSCR_KDE;
+}
+
 /* May breakpoints and watchpoints match at the current level? */
 bool av_srf_matching(const struct av_srf *srf);
 

@@ -46,7 +46,7 @@ enum {
 	FN(CURRENTEL,	AV_SYS(3, 0, 4, 2, 2),	AV_ROW_READ,	PSTATE)		\
 	LOAD(TTBR0_EL1,	AV_SYS(3, 0, 2, 0, 0),	AV_ROW_ALL,	REGIME)		\
 	LOAD(TTBR1_EL1,	AV_SYS(3, 0, 2, 0, 1),	AV_ROW_ALL,	REGIME)		\
-	/* A breakpoint may compare it; while one is set, no trap ends in the window. */ \
+	/* A breakpoint may compare it: of a level where no trap ends in the window. */	\
 	MEM(CONTEXTIDR_EL1, AV_SYS(3, 0, 13, 0, 1), AV_ROW_ALL,	SYSREG)		\
 	MEM(TPIDRRO_EL0, AV_SYS(3, 3, 13, 0, 3), AV_ROW_ALL,	TPIDR)		\
 	/* Traps from copies only. */						\

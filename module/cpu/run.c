@@ -85,13 +85,13 @@ static int handle_requests(struct av_vcpu *vcpu)
 /*
  * May virtual EL1 run from copies of its code? Not if SP_EL0 is its stack pointer: copies treat
  * SP_EL0 as a plain word. Not if the VMM debugs the guest: it writes breakpoints into the code
- * itself. Not if the guest debugs itself: its breakpoints depend on PSTATE.D, which stubs change
- * without a trap.
+ * itself. Not if the guest debugs virtual EL1: its breakpoints depend on PSTATE.D, which stubs
+ * change without a trap.
  */
 static bool may_copy(const struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->vm->cpu->cheap) & AV_CHEAP_COPIES && !vcpu->cpu->guest_debug &&
-	       !av_srf_debugging(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
+	       !av_srf_debugging_el1(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
 /* Has another interrupt arrived that the guest must acknowledge before the offered one? */
@@ -174,7 +174,7 @@ static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)
 		how |= AV_STAY_CTR_TRAPS;
 	if (unlikely(vcpu->cpu->guest_debug))
 		return how | av_guest_debug_stay(vcpu);
-	/* A guest that debugs itself always has srf->slow set: av_fast_not_now(). */
+	/* Where nothing is stepped or matches: av_fast_not_now(). */
 	if (likely(!vcpu->srf->slow))
 		return how;
 	if (av_srf_stepping(vcpu->srf))
@@ -237,7 +237,9 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		cpu->modes_same = av_controls_same(srf, how);
 		cpu->suit_host = av_controls_suit_host(&vcpu->sw->priv->guest, &host);
 	}
-	srf->modes_same = cpu->modes_same && !srf->slow && srf->cheap & AV_CHEAP_MODES;
+	/* The other level has other breakpoints. */
+	srf->modes_same = cpu->modes_same && !srf->slow && !av_srf_debugging(srf) &&
+			  srf->cheap & AV_CHEAP_MODES;
 	srf->modes = entry->ttbr1[!entry->el] ? srf->modes_same : 0;
 	av_srf_set_midr(srf, midr_of(vcpu->vm->cpu));
 	srf->light = srf->cheap & AV_CHEAP_SHORT && !srf->slow && cpu->suit_host;
