@@ -276,14 +276,14 @@ def test_the_boards_of_a_variant_s_figures(monkeypatch):
 
     monkeypatch.setattr(artefacts, "tool", lambda name: Path("tool"))
     for name in ("native@neoverse-n1", "native@neoverse-n1+kpti=1"):
-        [measurement] = lat.natively(name)
+        [measurement] = lat.PROGRAM.on_board_of(name)
         assert f"lat.null.{name}" in measurement.figures
         with pytest.raises(LabError, match="that is all"):
             measurement.marked.measure(start, lambda _: None)
     assert [(each.cpu, each.append) for each in boards] == [
         ("neoverse-n1", ""), ("neoverse-n1", "kpti=1")]  # fmt: skip
     assert boards[1].command_line().endswith("nokaslr randomize_kstack_offset=off kpti=1")
-    assert lat.natively("armvisor@neoverse-n1") == []
+    assert lat.PROGRAM.on_board_of("armvisor@neoverse-n1") == []
 
 
 @pytest.mark.parametrize(

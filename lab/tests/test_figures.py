@@ -10,7 +10,7 @@ from armvisor_lab import cli, paths
 from armvisor_lab.archive import programs
 from armvisor_lab.boards import results
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import Measurement, Outcome, bounds, cheap, lat, run
+from armvisor_lab.figures import Measurement, Outcome, bounds, cheap, lat, ops, run
 
 OUTPUT = """\
 [    0.931132] Run /init as init process\r
@@ -286,8 +286,19 @@ def test_libraries_of_a_program_are_found_in_turn(tmp_path, monkeypatch):
 def test_forks_are_as_many_as_the_program_makes():
     """`traps.nothing` divides by them."""
     tools = paths.checkout() / "guests/tools"
-    rounds = re.search(r"^#define ROUNDS (\d+)$", (tools / "lat/main.c").read_text(), re.MULTILINE)
+    rounds = re.search(
+        r"^#define ROUNDS (\d+)$", (tools / "lat/measure.c").read_text(), re.MULTILINE
+    )
     row = r'\{ "fork-exec", NULL, run_exec, NULL, (\d+) \}'
     loops = re.search(row, (tools / "lat/processes.c").read_text())
     assert rounds and loops
     assert int(rounds[1]) * int(loops[1]) + 1 == cheap._FORKS
+
+
+def test_operations_are_those_of_the_program():
+    folder = paths.checkout() / "guests/tools"
+    texts = [file.read_text() for file in sorted((folder / "ops").glob("*.c"))]
+    rows = [row for text in texts for row in re.findall(r'^\t\{ "([\w-]+)"', text, re.MULTILINE)]
+    assert sorted(rows) == sorted(ops.ROWS) and len(set(rows)) == len(rows) > 100
+    most = re.search(r"^#define MAX_ROWS (\d+)$", (folder / "lat/measure.c").read_text(), re.M)
+    assert most and len(rows) <= int(most[1])

@@ -11,7 +11,7 @@ import pytest
 
 from armvisor_lab import cli, paths, records
 from armvisor_lab.errors import LabError
-from armvisor_lab.figures import lat, run
+from armvisor_lab.figures import lat, ops, run
 from armvisor_lab.model import published as model
 from armvisor_lab.report import build, charts, page, pool, published, sections, text
 from armvisor_lab.report.model import Bars, Mark, Series
@@ -341,6 +341,18 @@ def test_latencies_have_ratios_and_their_mean(made):
     rows = cells(report(made("a.json", figures(values))), "latencies")
     assert rows["null system call (getppid)"] == ["100", "50", "-", "-", "0.50", "-", "-"]
     assert rows["all, geometric mean"] == ["", "", "", "", "0.50", "-", "-"]
+
+
+def test_the_worst_operations_come_first(made):
+    times = dict(zip(ops.ROWS, range(1, len(ops.ROWS) + 1), strict=True))
+    values = {f"ops.{row}.native": 10 for row in ops.ROWS}
+    values |= {f"ops.{row}.armvisor": 10 * n for row, n in times.items()}
+    of = report(made("a.json", figures(values)))
+    rows = cells(of, "operations")
+    assert list(rows) == [*reversed(ops.ROWS[-10:]), "all, geometric mean"]
+    assert rows[ops.ROWS[-1]] == ["10", "-", f"{10 * len(ops.ROWS):,}", "-", str(len(ops.ROWS))]
+    assert rows["all, geometric mean"][-2:] == ["-", "39.8"]
+    assert "KVM" in section(of, "operations").missing[0]
 
 
 def test_pages_are_compared_by_the_model(made):

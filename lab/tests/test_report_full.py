@@ -101,5 +101,5 @@ def test_what_the_short_run_fills(tmp_path):
     states = {each.id: each.state for each in of.sections}
     whole = {name for name, state in states.items() if state == MEASURED}
     assert whole == {"armvisor-figure-7", "armvisor-table-7", "armvisor-speedup", "isca16-micro",
-                     "avf-table-1", "elsewhere-cycles", "elsewhere-ns"}  # fmt: skip
+                     "avf-table-1", "elsewhere-cycles", "elsewhere-ns", "operations"}  # fmt: skip
     assert states["latencies"] == states["armvisor-figure-6"] == "in part"

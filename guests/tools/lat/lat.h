@@ -26,6 +26,18 @@ extern const struct lat_row lat_memory[];
 extern const struct lat_row lat_reads[];
 
 /*
+ * The program, which prints its name before each row's: all rows of the groups, the last of which
+ * is followed by NULL, or those that argv names. Returns the exit status.
+ */
+int lat_main(const char *name, const struct lat_row *const *groups, char **argv);
+
+/*
+ * For `prepare`: the row's operation waits, for a timer or for other CPUs. Its value is the time in
+ * which the process has the CPU.
+ */
+void lat_waits(void);
+
+/*
  * Prints the failed operation, with errno's text, and exits: no figure is better than a wrong one.
  */
 noreturn void lat_fail(const char *what);

@@ -27,7 +27,7 @@ PATTERNS = (
     "share*", "unshare*", "vm_switch.*", "io_*",
     "*.xen", "fault.[14]cpu.*",
     "lat.*.native", "lat.*.kvm", "lat.*.armvisor", "lat.*.armvisor-no-cheap",
-    "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
+    "ops.*", "traps.nothing*.armvisor", "traps.nothing*.armvisor-no-cheap",
 )  # fmt: skip
 
 

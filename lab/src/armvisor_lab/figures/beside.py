@@ -19,6 +19,7 @@ from armvisor_lab.figures import (
     exits,
     hosts,
     lat,
+    ops,
     pairs,
     run,
     smp,
@@ -28,7 +29,7 @@ from armvisor_lab.figures import (
 )
 
 _BY_HOST = (exits, pairs, smp, units)
-_BY_VARIANT = (lat, boot, traps, cheap)
+_BY_VARIANT = (lat, ops, boot, traps, cheap)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Plan:
 def _made(variant: str) -> list[Measurement]:
     """What can be measured on a host that is made for it."""
     host, vm = hosts.find(variant), vms.find(variant)
-    found = lat.natively(variant)
+    found = lat.PROGRAM.on_board_of(variant) + ops.PROGRAM.on_board_of(variant)
     found += [each for family in _BY_HOST if host for each in family.on(host)]
     return found + [each for family in _BY_VARIANT if vm for each in family.on(vm)]
 

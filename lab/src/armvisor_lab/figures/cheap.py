@@ -80,7 +80,7 @@ def measurements() -> list[Measurement]:
     """This family's measurements."""
     variants = _variants()
     traps = [_nothing(each) for each in (_ARMVISOR, *variants)]
-    return [*map(lat.in_vm, variants), *traps]
+    return [*map(lat.PROGRAM.in_vm, variants), *traps]
 
 
 def on(variant: vms.Variant) -> list[Measurement]:

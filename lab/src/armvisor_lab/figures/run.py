@@ -29,6 +29,7 @@ from armvisor_lab.figures import (
     exits,
     io,
     lat,
+    ops,
     pages,
     pairs,
     sharing,
@@ -41,7 +42,7 @@ from armvisor_lab.reach.cores import Core
 
 SCHEMA = 2
 
-FAMILIES = (boot, exits, pairs, lat, smp, io, apps, cheap, traps, pages, units, sharing, xen)
+FAMILIES = (boot, exits, pairs, lat, ops, smp, io, apps, cheap, traps, pages, units, sharing, xen)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from armvisor_lab.archive import kernels, programs
 from armvisor_lab.archive.packages import Package
 from armvisor_lab.boards.board import Board, Result
+from armvisor_lab.boards.cpio import Cpio
 from armvisor_lab.boards.initramfs import Module
 from armvisor_lab.figures import Progress, Start, artefacts, hosts, names, on_board
 
@@ -150,14 +151,24 @@ def find(name: str) -> Variant | None:
     )  # fmt: skip
 
 
+def _initrd(plain: Path, programs: Sequence[str]) -> Path | bytes:
+    """The guest's, and these tools."""
+    if not programs:
+        return plain
+    added = Cpio()
+    for name in programs:
+        added.file(f"bin/{name}", artefacts.tool(name).read_bytes(), 0o755)
+    return plain.read_bytes() + added.finish()
+
+
 def run(
     variant: Variant, appends: Sequence[str], progress: Progress, start: Start = on_board,
-    mark: bool = False,
+    mark: bool = False, programs: Sequence[str] = (),
 ) -> tuple[Board, Result, tuple[str, ...]]:  # fmt: skip
     """Run a guest to its end for each of `appends`, one after the other on one board.
 
-    Each is what the guest's command line has beside `SAME`. Returns the board, what it did, and the
-    packages that took part.
+    Each is what the guest's command line has beside `SAME`. `programs` are tools that the guest has
+    in addition. Returns the board, what it did, and the packages that took part.
 
     The guests' consoles are the result's standard output; what each run took as a whole, the
     VMM's start and end included, is a `count-run.elapsed` on its standard error; with `mark` it is
@@ -165,13 +176,14 @@ def run(
     """
     guest = artefacts.guest(variant.guest)
     files, packages = variant.files(progress)
-    files = files | {
+    every: dict[str, Path | bytes] = {
+        **files,
         "/guest/Image": guest["Image"],
-        "/guest/initrd": guest["initrd"],
+        "/guest/initrd": _initrd(guest["initrd"], programs),
         "/bin/count-run": artefacts.tool("count-run"),
     }
     board = Board(
-        el2=variant.el2, cpu=variant.cpu, count=True, memory=variant.memory, files=files,
+        el2=variant.el2, cpu=variant.cpu, count=True, memory=variant.memory, files=every,
         modules=variant.modules(), timeout=variant.timeout * len(appends), kernel=variant.host,
         append=variant.host_append,
     )  # fmt: skip

@@ -6,7 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from armvisor_lab.records import SCHEMA, Record
-from armvisor_lab.report import applications, history, own, predicted, published, sections
+from armvisor_lab.report import (
+    applications,
+    history,
+    operations,
+    own,
+    predicted,
+    published,
+    sections,
+)
 from armvisor_lab.report.model import Report
 from armvisor_lab.report.pool import Pool
 
@@ -28,7 +36,8 @@ def report(records: Sequence[Record]) -> Report:
     """The report of some records."""
     pool = Pool(records)
     works = published.works()
-    found = [own.latencies(pool), applications.section(pool), own.where_the_time_went(pool)]
+    found = [own.latencies(pool), operations.section(pool), applications.section(pool)]
+    found += [own.where_the_time_went(pool)]
     found += [sections.of(each, work, pool) for work in works for each in work.sections]
     found += [own.reach(pool), predicted.section(pool)]
     found += [history.section(pool), own.every(pool), own.origin(pool)]

@@ -89,7 +89,7 @@ def latencies(pool: Pool) -> Section:
         rows.append((Cell(OPERATIONS.get(row, row)), *cells))
         dots.append((OPERATIONS.get(row, row), tuple(m for m in marks if m.value > 0)))
     if any(ratios):
-        means = [_mean(each) for each in ratios]
+        means = [mean(each) for each in ratios]
         blank = [Cell("")] * len(_WHO)
         rows.append((Cell("all, geometric mean"), *blank, *means))
     heads = [Head("", left=True), *(Head(name, "instructions") for name, _ in _WHO)]
@@ -106,8 +106,8 @@ def latencies(pool: Pool) -> Section:
         title=f"Latencies: {', '.join(there)}",
         group=GROUP,
         lead=lead,
-        state=_state(use),
-        missing=_not_yet(missing, use),
+        state=state(use),
+        missing=not_yet(missing, use),
         charts=tuple(bars("Times native", "times native", series, dots, log=True)),
         tables=(Table(tuple(heads), tuple(rows)),),
         commands=use.commands(),
@@ -115,11 +115,13 @@ def latencies(pool: Pool) -> Section:
     )
 
 
-def _state(use: Use) -> str:
+def state(use: Use) -> str:
+    """Whether the figures of a section were measured."""
     return (IN_PART if use.missing else MEASURED) if use.found else NOT_YET
 
 
-def _not_yet(names: Sequence[str], use: Use) -> tuple[str, ...]:
+def not_yet(names: Sequence[str], use: Use) -> tuple[str, ...]:
+    """Sentences about columns that were not measured, and what would measure them."""
     if not names:
         return ()
     remedy = "` and `".join(use.remedy())
@@ -127,11 +129,12 @@ def _not_yet(names: Sequence[str], use: Use) -> tuple[str, ...]:
     return (f"Not measured yet: {'; '.join(names)}.", *more)
 
 
-def _mean(ratios: Sequence[float]) -> Cell:
+def mean(ratios: Sequence[float]) -> Cell:
+    """The geometric mean of ratios."""
     if not ratios or min(ratios) <= 0:
         return Cell(NOTHING)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return Cell(model.ratio(mean), mean)
+    times = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return Cell(model.ratio(times), times)
 
 
 def _group_table(group: timetable.Group) -> Table:
