@@ -56,16 +56,11 @@ static int interrupted(struct av_vcpu *vcpu)
 	return -EINTR;
 }
 
-/* Returns > 0 to enter the guest, else KVM_RUN's result. */
-static int handle_requests(struct av_vcpu *vcpu)
+/* What most requests are: the vCPU is to look at its interrupts. */
+#define COMMON_REQUESTS		(BIT(AV_REQ_SLEEP) | BIT(AV_REQ_IRQ))
+
+static noinline void handle_rare_requests(struct av_vcpu *vcpu)
 {
-	if (!READ_ONCE(vcpu->requests))
-		return 1;
-	if (av_vcpu_take_request(vcpu, AV_REQ_VM_DEAD))
-		return av_vcpu_exit_dead(vcpu);
-	av_vcpu_load_start(vcpu);
-	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
-	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
 	if (av_vcpu_take_request(vcpu, AV_REQ_LEASE))
 		av_irq_give_back(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_PMU))
@@ -74,6 +69,23 @@ static int handle_requests(struct av_vcpu *vcpu)
 		av_smccc_show_window(vcpu);
 	if (av_vcpu_take_request(vcpu, AV_REQ_WINDOW))
 		av_mmu_follow_move(vcpu);
+}
+
+/* Returns > 0 to enter the guest, else KVM_RUN's result. */
+static int handle_requests(struct av_vcpu *vcpu)
+{
+	unsigned long requests = READ_ONCE(vcpu->requests);
+
+	if (!requests)
+		return 1;
+	if (av_vcpu_take_request(vcpu, AV_REQ_VM_DEAD))
+		return av_vcpu_exit_dead(vcpu);
+	av_vcpu_load_start(vcpu);
+	av_vcpu_take_request(vcpu, AV_REQ_SLEEP);
+	av_vcpu_take_request(vcpu, AV_REQ_IRQ);
+	/* One that is raised meanwhile is seen before the entry. */
+	if (unlikely(requests & ~COMMON_REQUESTS))
+		handle_rare_requests(vcpu);
 	/* A pending signal takes precedence, as under KVM. */
 	if (!signal_pending(current) && av_mmu_ring_full(vcpu)) {
 		vcpu->run->exit_reason = KVM_EXIT_DIRTY_RING_FULL;
@@ -105,10 +117,9 @@ static __always_inline bool inject_due(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 
-	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL ||
-	    av_srf_offered(srf))
+	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL)
 		return av_inject_due(vcpu);
-	srf->due = 0;
+	srf->due = av_srf_offered(srf) ? AV_PSR_I : 0;
 	return false;
 }
 

@@ -97,6 +97,7 @@ static u8 lines(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	u32 intid;
 
 	intid = av_vgic_highest(vgic, cpu);
+	cpu->best = intid;
 	if (intid == AV_VGIC_SPURIOUS)
 		return av_vgic_output_idle(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
@@ -133,6 +134,7 @@ static u64 acknowledge(struct av_vgic *vgic, struct av_vgic_cpu *cpu, bool group
 	irq = av_vgic_irq(vgic, cpu, intid);
 	if (!irq || irq->group1 != group1 || !signals(cpu, irq))
 		return AV_VGIC_SPURIOUS;
+	WRITE_ONCE(cpu->acknowledges, true);
 	av_vgic_activate(vgic, cpu, irq, intid);
 	return intid;
 }
@@ -159,7 +161,8 @@ static u8 drop_priority(struct av_vgic_cpu *cpu)
 	return priority;
 }
 
-void av_vgic_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool group1)
+static __always_inline void end_of_interrupt(struct av_vgic *vgic, struct av_vgic_cpu *cpu,
+					     u32 intid, bool group1)
 {
 	struct av_virq *irq;
 	u8 dropped;
@@ -180,6 +183,11 @@ void av_vgic_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool 
 			return;
 	}
 	av_vgic_update_cpu(vgic, cpu);
+}
+
+void av_vgic_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid, bool group1)
+{
+	end_of_interrupt(vgic, cpu, intid, group1);
 }
 
 static void write_dir(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 intid)
@@ -333,7 +341,7 @@ static bool icc_write(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u32 reg, u6
 	switch (reg) {
 	case ICC_EOIR0:
 	case ICC_EOIR1:
-		av_vgic_end(vgic, cpu, val & GENMASK(23, 0), reg == ICC_EOIR1);
+		end_of_interrupt(vgic, cpu, val & GENMASK(23, 0), reg == ICC_EOIR1);
 		return true;
 	case ICC_DIR:
 		write_dir(vgic, cpu, val & GENMASK(23, 0));

@@ -112,7 +112,7 @@ void av_irq_offer(struct av_vcpu *vcpu);
 /* Did the guest acknowledge the last interrupt that PSTATE masked? */
 static inline bool av_irq_polls(const struct av_vcpu *vcpu)
 {
-	return READ_ONCE(vcpu->irq->polls);
+	return READ_ONCE(vcpu->irq->gic.acknowledges);
 }
 
 /* After a stay, and before a run ends: report the guest's actions to the vGIC. */
@@ -177,7 +177,13 @@ static inline struct av_vcpu *av_vgic_vcpu(struct av_vgic_cpu *gic)
  */
 void av_irq_end_leases(struct av_vm *vm, u32 intid, u32 n);
 /* Likewise, before this access of the distributor. */
-void av_irq_observe(struct av_vm *vm, const struct av_vgic_io *io, bool write);
+void av_irq_observe_leased(struct av_vm *vm, const struct av_vgic_io *io, bool write);
+
+static inline void av_irq_observe(struct av_vm *vm, const struct av_vgic_io *io, bool write)
+{
+	if (unlikely(io->vgic->leased))
+		av_irq_observe_leased(vm, io, write);
+}
 
 /* Deliver a message. Returns 1, 0 if the guest has not mapped it, or KVM's errno. Any context. */
 int av_irq_msi(struct av_vm *vm, const struct kvm_msi *msi);

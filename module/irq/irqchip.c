@@ -335,7 +335,7 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 		return false;
 	spin_lock_irq(&vm->irq->lock);
 	/* With EOImode 1 it ends another vCPU's interrupt, too. */
-	if (reg == AV_ICC_DIR_EL1 && write)
+	if (unlikely(reg == AV_ICC_DIR_EL1) && write)
 		av_irq_end_leases(vm, *val & GENMASK(23, 0), 1);
 	/* End the lease: later accesses for this interrupt trap too. SGIs concern others. */
 	if (vcpu->srf->icc && !is_sgi(reg)) {
@@ -343,8 +343,6 @@ bool av_icc_access(struct av_vcpu *vcpu, u32 reg, bool write, u64 *val)
 		av_vgic_lease_end(&vm->irq->chip->vgic, gic, AV_LEASE_KEPT);
 	}
 	known = av_vgic_icc(&vm->irq->chip->vgic, gic, reg, write, val);
-	if (known && reg == AV_ICC_IAR1_EL1 && *val != AV_VGIC_SPURIOUS)
-		WRITE_ONCE(vcpu->irq->polls, true);
 	deactivated = gic->deactivated;
 	gic->deactivated = 0;
 	spin_unlock_irq(&vm->irq->lock);

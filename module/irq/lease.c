@@ -16,7 +16,7 @@ static bool may_lease(const struct av_vgic *vgic, const struct av_virq *irq, u32
 
 u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
-	u32 intid = av_vgic_highest(vgic, cpu), ap1r = cpu->ap1r;
+	u32 intid = cpu->best, ap1r = cpu->ap1r;
 	struct av_virq *irq;
 
 	/* With EOImode 1 an interrupt needs two writes to end: a lease gains nothing. */
@@ -26,6 +26,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	if (!irq || !may_lease(vgic, irq, intid))
 		return AV_VGIC_SPURIOUS;
 	irq->leased = is_spi(intid);
+	vgic->leased += irq->leased;
 	irq->lease_latch = irq->latch;
 	irq->lease_active = false;
 	cpu->lease = intid;
@@ -68,8 +69,10 @@ void av_vgic_lease_end(struct av_vgic *vgic, struct av_vgic_cpu *cpu, enum av_le
 	if (intid == AV_VGIC_NO_LEASE)
 		return;
 	cpu->lease = AV_VGIC_NO_LEASE;
-	if (cpu->lease_irq)
+	if (cpu->lease_irq && cpu->lease_irq->leased) {
 		cpu->lease_irq->leased = false;
+		vgic->leased--;
+	}
 	cpu->lease_irq = NULL;
 	if (how == AV_LEASE_ENDED) {
 		/* This updates the outputs. */
@@ -85,6 +88,8 @@ struct av_vgic_cpu *av_vgic_lessee(struct av_vgic *vgic, u32 intid, u32 n)
 {
 	u32 i;
 
+	if (!vgic->leased)
+		return NULL;
 	for (i = max_t(u32, intid, AV_VGIC_PRIVATE); i < intid + n; i++) {
 		const struct av_virq *irq = is_spi(i) ? av_vgic_irq(vgic, NULL, i) : NULL;
 

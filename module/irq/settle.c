@@ -34,7 +34,7 @@ static void settle(struct av_vcpu *vcpu)
 	WRITE_ONCE(vcpu->srf->icc, icc & AV_ICC_TAKEN ? icc & ~AV_ICC_UNSETTLED : 0);
 	if (icc & AV_ICC_OFFERED) {
 		av_vgic_lease_end(vgic, gic, AV_LEASE_BACK);
-		WRITE_ONCE(vcpu->irq->polls, false);
+		WRITE_ONCE(gic->acknowledges, false);
 	}
 	if (icc & AV_ICC_ENDED)
 		av_vgic_lease_end(vgic, gic, AV_LEASE_ENDED);
@@ -101,7 +101,7 @@ void av_irq_end_leases(struct av_vm *vm, u32 intid, u32 n)
 	vgic->observers--;
 }
 
-void av_irq_observe(struct av_vm *vm, const struct av_vgic_io *io, bool write)
+void av_irq_observe_leased(struct av_vm *vm, const struct av_vgic_io *io, bool write)
 {
 	u32 intid, n = av_vgic_dist_observes(io, write, &intid);
 

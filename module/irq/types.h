@@ -73,7 +73,6 @@ struct av_vcpu_irq {
 	struct av_vgic_cpu gic;		/* under vm->irq->lock, except gic.out */
 	/* Without a vGIC: AV_VGIC_IRQ and _FIQ as set by KVM_IRQ_LINE. Atomic bits. */
 	unsigned long lines;
-	bool polls;			/* av_irq_polls() */
 
 	/* The vCPU's own thread owns the timers; expired() only sets recheck. */
 	struct av_timer timer[AV_NR_TIMERS];

@@ -96,11 +96,13 @@ struct av_vgic_cpu {
 	u8 pmr, bpr0, bpr1;
 	bool cbpr, eoimode, grpen0, grpen1;
 	bool suspended;		/* av_irq_suspend(): compute AV_VGIC_WAKES */
+	bool acknowledges;	/* ICC_IAR1_EL1 was read, and no offer unused since */
 	u32 ap0r, ap1r;		/* active priorities, one bit per preemption level */
 	/* The SPI with ->notify that was deactivated; the caller of av_vgic_icc() clears it. */
 	u32 deactivated;
 	/* lease.c: an INTID or AV_VGIC_NO_LEASE; the bit that its acknowledgement set in ap1r */
 	u32 lease, lease_ap1r;
+	u32 best;		/* what AV_VGIC_LINES in `out` are for */
 	struct av_virq *lease_irq;	/* NULL for an LPI, which may be deleted */
 
 	struct av_virq private[AV_VGIC_PRIVATE];
@@ -141,6 +143,7 @@ struct av_vgic_ops {
 struct av_vgic {
 	const struct av_vgic_ops *ops;
 	bool initialized;	/* spis is allocated, no vCPU can be added */
+	u32 leased;		/* SPIs */
 	u32 observers;		/* who must see SPIs as they are: none is leased */
 	bool enabled;		/* GICD_CTLR.EnableGrp1; as in KVM it enables both groups */
 	u8 revision;

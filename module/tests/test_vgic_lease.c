@@ -59,6 +59,9 @@ static bool is_now(struct world *was)
 		if (cpus[i].lease != AV_VGIC_NO_LEASE || was->cpus[i].lease != AV_VGIC_NO_LEASE)
 			return false;
 		was->cpus[i].lease_ap1r = cpus[i].lease_ap1r;
+		was->cpus[i].acknowledges = cpus[i].acknowledges;
+		if (!(cpus[i].out & AV_VGIC_LINES))
+			was->cpus[i].best = cpus[i].best;
 		forget_places(was->cpus[i].private, AV_VGIC_PRIVATE);
 		forget_places(cpus[i].private, AV_VGIC_PRIVATE);
 	}
@@ -252,8 +255,9 @@ static void run_leased(enum av_lease_end how, u32 intid, const struct event *eve
 	CHECK(!av_vgic_lessee(&vgic, 0, 32 + NR_SPIS) == (intid < 32));
 	if (is_observed && observes(&events[until], intid, &first, &n))
 		CHECK(av_vgic_lessee(&vgic, first, n) == &cpus[0] || events[until].what == 6);
+	CHECK_EQ(vgic.leased, intid >= 32);
 	check_quiet(how);
-	CHECK(!av_vgic_lessee(&vgic, 0, 32 + NR_SPIS));
+	CHECK(!vgic.leased && !av_vgic_lessee(&vgic, 0, 32 + NR_SPIS));
 	do_events(events, until, EVENTS);
 	observed += is_observed;
 }
@@ -270,6 +274,8 @@ static void one(void)
 	for (i = 0; i < EVENTS; i++)
 		events[i] = draw_event();
 	keep(&before);
+	if (cpus[0].out & AV_VGIC_LINES)
+		CHECK_EQ(cpus[0].best, av_vgic_highest(&vgic, &cpus[0]));
 	intid = av_vgic_lease(&vgic, &cpus[0]);
 	if (intid == AV_VGIC_SPURIOUS) {
 		refused++;
