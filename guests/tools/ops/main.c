@@ -42,6 +42,35 @@ void ops_write(volatile char *at, size_t size)
 		at[offset] = 1;
 }
 
+struct ops_area ops_area;
+
+void ops_get_area(size_t size)
+{
+	ops_area = (struct ops_area){ ops_map(size), size };
+	ops_write(ops_area.at, size);
+}
+
+void ops_get_4m(void)
+{
+	ops_get_area(4 * OPS_MIB);
+}
+
+void ops_drop_area(void)
+{
+	ops_unmap(ops_area.at, ops_area.size);
+}
+
+void ops_map_and_write(uint64_t loops, size_t size)
+{
+	char *at;
+
+	while (loops--) {
+		at = ops_map(size);
+		ops_write(at, size);
+		ops_unmap(at, size);
+	}
+}
+
 void ops_tell(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);

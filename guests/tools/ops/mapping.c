@@ -7,74 +7,44 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void map_and_touch(uint64_t loops, size_t size)
-{
-	char *at;
-
-	while (loops--) {
-		at = ops_map(size);
-		ops_write(at, size);
-		ops_unmap(at, size);
-	}
-}
-
 static void run_map_page(uint64_t loops)
 {
-	map_and_touch(loops, OPS_PAGE);
+	ops_map_and_write(loops, OPS_PAGE);
 }
 
 static void run_map_64k(uint64_t loops)
 {
-	map_and_touch(loops, OPS_MIB / 16);
+	ops_map_and_write(loops, OPS_MIB / 16);
 }
 
 static void run_map_1m(uint64_t loops)
 {
-	map_and_touch(loops, OPS_MIB);
-}
-
-static char *area;
-static size_t area_size;
-
-static void get_area(size_t size)
-{
-	area_size = size;
-	area = ops_map(size);
-	ops_write(area, size);
+	ops_map_and_write(loops, OPS_MIB);
 }
 
 static void get_page(void)
 {
-	get_area(OPS_PAGE);
+	ops_get_area(OPS_PAGE);
 }
 
 static void get_1m(void)
 {
-	get_area(OPS_MIB);
-}
-
-static void get_4m(void)
-{
-	get_area(4 * OPS_MIB);
-}
-
-static void drop_area(void)
-{
-	ops_unmap(area, area_size);
+	ops_get_area(OPS_MIB);
 }
 
 /* There and back, touched each time. */
 static void run_move(uint64_t loops)
 {
-	char *other = ops_map(area_size);
-	char *from = area, *to = other;
+	size_t size = ops_area.size;
+	char *other = ops_map(size);
+	char *from = ops_area.at, *to = other;
 	char *swap;
 
 	loops *= 2;
 	while (loops--) {
-		ops_must(mremap(from, area_size, area_size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to,
+		ops_must(mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to,
 			 "mremap");
-		ops_write(to, area_size);
+		ops_write(to, size);
 		swap = from;
 		from = to;
 		to = swap;
@@ -99,17 +69,18 @@ static void run_grow(uint64_t loops)
 static void run_protect(uint64_t loops)
 {
 	while (loops--) {
-		ops_must(!mprotect(area, area_size, PROT_READ), "mprotect");
-		ops_read(area, area_size);
-		ops_must(!mprotect(area, area_size, PROT_READ | PROT_WRITE), "mprotect");
-		ops_write(area, area_size);
+		ops_must(!mprotect(ops_area.at, ops_area.size, PROT_READ), "mprotect");
+		ops_read(ops_area.at, ops_area.size);
+		ops_must(!mprotect(ops_area.at, ops_area.size, PROT_READ | PROT_WRITE), "mprotect");
+		ops_write(ops_area.at, ops_area.size);
 	}
 }
 
 static void run_lock(uint64_t loops)
 {
 	while (loops--)
-		ops_must(!mlock(area, area_size) && !munlock(area, area_size), "mlock");
+		ops_must(!mlock(ops_area.at, ops_area.size) &&
+			 !munlock(ops_area.at, ops_area.size), "mlock");
 }
 
 static void run_mincore(uint64_t loops)
@@ -117,13 +88,13 @@ static void run_mincore(uint64_t loops)
 	static unsigned char pages[4 * OPS_MIB / OPS_PAGE];
 
 	while (loops--)
-		ops_must(!mincore(area, area_size, pages), "mincore");
+		ops_must(!mincore(ops_area.at, ops_area.size, pages), "mincore");
 }
 
 static void run_pagemap(uint64_t loops)
 {
 	static uint64_t entries[4 * OPS_MIB / OPS_PAGE];
-	off_t at = (off_t)((uintptr_t)area / OPS_PAGE * sizeof(*entries));
+	off_t at = (off_t)((uintptr_t)ops_area.at / OPS_PAGE * sizeof(*entries));
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
 	while (loops--)
@@ -162,26 +133,26 @@ static void make_file(void)
 {
 	file = memfd_create("ops", MFD_CLOEXEC);
 	get_1m();
-	ops_must(file >= 0 && pwrite(file, area, OPS_MIB, 0) == (ssize_t)OPS_MIB,
+	ops_must(file >= 0 && pwrite(file, ops_area.at, OPS_MIB, 0) == (ssize_t)OPS_MIB,
 		 "cannot write 1 MiB");
 }
 
 static void drop_file(void)
 {
-	drop_area();
+	ops_drop_area();
 	close(file);
 }
 
 static void run_file_read(uint64_t loops)
 {
 	while (loops--)
-		ops_must(pread(file, area, OPS_MIB, 0) == (ssize_t)OPS_MIB, "pread");
+		ops_must(pread(file, ops_area.at, OPS_MIB, 0) == (ssize_t)OPS_MIB, "pread");
 }
 
 static void run_file_write(uint64_t loops)
 {
 	while (loops--)
-		ops_must(pwrite(file, area, OPS_MIB, 0) == (ssize_t)OPS_MIB, "pwrite");
+		ops_must(pwrite(file, ops_area.at, OPS_MIB, 0) == (ssize_t)OPS_MIB, "pwrite");
 }
 
 /* The file's pages are given back and come anew. */
@@ -189,7 +160,7 @@ static void run_file_new(uint64_t loops)
 {
 	while (loops--)
 		ops_must(!ftruncate(file, 0) &&
-			 pwrite(file, area, OPS_MIB, 0) == (ssize_t)OPS_MIB, "ftruncate");
+			 pwrite(file, ops_area.at, OPS_MIB, 0) == (ssize_t)OPS_MIB, "ftruncate");
 }
 
 static void map_file(uint64_t loops, int protection, int flags)
@@ -221,13 +192,13 @@ const struct lat_row ops_mapping[] = {
 	{ "map-page", NULL, run_map_page, NULL, 100 },
 	{ "map-64k", NULL, run_map_64k, NULL, 50 },
 	{ "map-1m", NULL, run_map_1m, NULL, 10 },
-	{ "move-4m", get_4m, run_move, drop_area, 4 },
+	{ "move-4m", ops_get_4m, run_move, ops_drop_area, 4 },
 	{ "grow", NULL, run_grow, NULL, 20 },
-	{ "protect-page", get_page, run_protect, drop_area, 100 },
-	{ "protect-4m", get_4m, run_protect, drop_area, 4 },
-	{ "lock-1m", get_1m, run_lock, drop_area, 10 },
-	{ "mincore-4m", get_4m, run_mincore, drop_area, 10 },
-	{ "pagemap-4m", get_4m, run_pagemap, drop_area, 10 },
+	{ "protect-page", get_page, run_protect, ops_drop_area, 100 },
+	{ "protect-4m", ops_get_4m, run_protect, ops_drop_area, 4 },
+	{ "lock-1m", get_1m, run_lock, ops_drop_area, 10 },
+	{ "mincore-4m", ops_get_4m, run_mincore, ops_drop_area, 10 },
+	{ "pagemap-4m", ops_get_4m, run_pagemap, ops_drop_area, 10 },
 	{ "brk-1m", NULL, run_brk, NULL, 10 },
 	{ "shared-1m", NULL, run_shared, NULL, 10 },
 	{ "file-read-1m", make_file, run_file_read, drop_file, 10 },

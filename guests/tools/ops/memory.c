@@ -19,13 +19,7 @@
 
 static void run_touch_write(uint64_t loops)
 {
-	char *at;
-
-	while (loops--) {
-		at = ops_map(4 * OPS_MIB);
-		ops_write(at, 4 * OPS_MIB);
-		ops_unmap(at, 4 * OPS_MIB);
-	}
+	ops_map_and_write(loops, 4 * OPS_MIB);
 }
 
 static void run_touch_read(uint64_t loops)
@@ -107,36 +101,16 @@ static void run_huge_16m(uint64_t loops)
 }
 
 /* Memory that is there already. */
-static char *area;
-static size_t area_size;
-
-static void get_area(size_t size)
-{
-	area_size = size;
-	area = ops_map(size);
-	ops_write(area, size);
-}
-
-static void get_4m(void)
-{
-	get_area(4 * OPS_MIB);
-}
-
 static void get_16m(void)
 {
-	get_area(16 * OPS_MIB);
-}
-
-static void drop_area(void)
-{
-	ops_unmap(area, area_size);
+	ops_get_area(16 * OPS_MIB);
 }
 
 static void advise(uint64_t loops, int advice, const char *name)
 {
 	while (loops--) {
-		ops_must(!madvise(area, area_size, advice), name);
-		ops_write(area, area_size);
+		ops_must(!madvise(ops_area.at, ops_area.size, advice), name);
+		ops_write(ops_area.at, ops_area.size);
 	}
 }
 
@@ -160,14 +134,14 @@ static void run_clear_refs(uint64_t loops)
 {
 	while (loops--) {
 		ops_tell("/proc/self/clear_refs", "1");
-		ops_read(area, area_size);
+		ops_read(ops_area.at, ops_area.size);
 	}
 }
 
 static void run_copy(uint64_t loops)
 {
 	while (loops--)
-		memcpy(area, area + area_size / 2, area_size / 2);
+		memcpy(ops_area.at, ops_area.at + ops_area.size / 2, ops_area.size / 2);
 }
 
 static void in_child(void (*child)(void))
@@ -185,7 +159,7 @@ static void in_child(void (*child)(void))
 
 static void write_area(void)
 {
-	ops_write(area, area_size);
+	ops_write(ops_area.at, ops_area.size);
 }
 
 static void do_nothing(void)
@@ -233,9 +207,9 @@ static void watch_faults(uint64_t mode, uint64_t features)
 	struct uffdio_api api = { .api = UFFD_API, .features = features };
 	struct uffdio_register range = { .mode = mode };
 
-	get_area(OPS_MIB / 4);
+	ops_get_area(OPS_MIB / 4);
 	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	range.range = (struct uffdio_range){ (uintptr_t)area, area_size };
+	range.range = (struct uffdio_range){ (uintptr_t)ops_area.at, ops_area.size };
 	ops_must(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api) &&
 		 !ioctl(uffd, UFFDIO_REGISTER, &range), "userfaultfd");
 }
@@ -253,7 +227,7 @@ static void watch_writes(void)
 static void leave_uffd(void)
 {
 	close(uffd);
-	drop_area();
+	ops_drop_area();
 }
 
 /* A page is taken away, brought back and read. */
@@ -264,7 +238,7 @@ static void run_uffd_copy(uint64_t loops)
 	uint64_t i;
 
 	for (i = 0; i < loops; i++) {
-		char *at = area + i * OPS_PAGE % area_size;
+		char *at = ops_area.at + i * OPS_PAGE % ops_area.size;
 
 		copy = (struct uffdio_copy){ .dst = (uintptr_t)at, .src = (uintptr_t)page,
 					     .len = OPS_PAGE };
@@ -286,7 +260,7 @@ static void run_uffd_protect(uint64_t loops)
 	uint64_t i;
 
 	for (i = 0; i < loops; i++) {
-		char *at = area + i * OPS_PAGE % area_size;
+		char *at = ops_area.at + i * OPS_PAGE % ops_area.size;
 
 		protect(at, UFFDIO_WRITEPROTECT_MODE_WP);
 		ops_read(at, OPS_PAGE);
@@ -302,14 +276,14 @@ const struct lat_row ops_memory[] = {
 	{ "populate-4m", NULL, run_populate, NULL, 4 },
 	{ "huge-page", want_huge, run_huge, NULL, 4 },
 	{ "huge-pages-16m", want_huge, run_huge_16m, NULL, 2 },
-	{ "free-4m", get_4m, run_free, drop_area, 4 },
-	{ "dontneed-4m", get_4m, run_dontneed, drop_area, 4 },
-	{ "cold-4m", get_4m, run_cold, drop_area, 4 },
-	{ "clear-refs-4m", get_4m, run_clear_refs, drop_area, 4 },
-	{ "copy-2m", get_4m, run_copy, drop_area, 4 },
-	{ "child-cow-16m", get_16m, run_child_cow, drop_area, 1 },
-	{ "parent-cow-16m", get_16m, run_parent_cow, drop_area, 1 },
-	{ "fork-16m", get_16m, run_large_fork, drop_area, 4 },
+	{ "free-4m", ops_get_4m, run_free, ops_drop_area, 4 },
+	{ "dontneed-4m", ops_get_4m, run_dontneed, ops_drop_area, 4 },
+	{ "cold-4m", ops_get_4m, run_cold, ops_drop_area, 4 },
+	{ "clear-refs-4m", ops_get_4m, run_clear_refs, ops_drop_area, 4 },
+	{ "copy-2m", ops_get_4m, run_copy, ops_drop_area, 4 },
+	{ "child-cow-16m", get_16m, run_child_cow, ops_drop_area, 1 },
+	{ "parent-cow-16m", get_16m, run_parent_cow, ops_drop_area, 1 },
+	{ "fork-16m", get_16m, run_large_fork, ops_drop_area, 4 },
 	{ "uffd-copy", watch_missing, run_uffd_copy, leave_uffd, 64 },
 	{ "uffd-protect", watch_writes, run_uffd_protect, leave_uffd, 64 },
 	{ 0 },

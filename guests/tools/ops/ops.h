@@ -41,6 +41,21 @@ void ops_unmap(void *at, size_t size);
 void ops_read(const volatile char *at, size_t size);
 void ops_write(volatile char *at, size_t size);
 
+/* An area that is written already, for `prepare` and `finish` of rows that work on one. */
+struct ops_area {
+	char *at;
+	size_t size;
+};
+
+extern struct ops_area ops_area;
+
+void ops_get_area(size_t size);
+void ops_get_4m(void);
+void ops_drop_area(void);
+
+/* Map, write and unmap that much memory, again and again. */
+void ops_map_and_write(uint64_t loops, size_t size);
+
 /* Write a text to a file, such as one of sysfs; fails with the file's name. */
 void ops_tell(const char *file, const char *text);
 
