@@ -164,7 +164,7 @@ pub fn parse_memory(text: &str) -> Result<Size, SizeError> {
         // In whole units, so that a user can type it.
         let typed = |bytes: u64| {
             let units = UNITS.iter().skip_while(|(unit, ..)| *unit != size.unit);
-            let mut whole = units.filter(|(_, factor, _)| bytes % factor == 0);
+            let mut whole = units.filter(|(_, factor, _)| bytes.is_multiple_of(*factor));
             let (_, factor, name) = whole.next().unwrap_or(&UNITS[4]);
             format!("{}{}", bytes / factor, name.trim_start_matches(" bytes"))
         };

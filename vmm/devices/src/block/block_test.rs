@@ -275,7 +275,7 @@ fn one_bad_range_refuses_them_all() {
 #[test]
 fn zeroes_are_written_where_the_file_cannot_make_them() {
     let file = image(0);
-    let disk = Disk::new(file.try_clone().unwrap(), false).unwrap();
+    let disk = RawImage::new(file.try_clone().unwrap(), false).unwrap();
     disk.write_zero_bytes(512, 1024).unwrap();
     let mut bench = Bench {
         rig: Bench::new(true).rig,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! virtio-block on a raw image, served synchronously on the I/O thread.
+//! virtio-block on an image, served synchronously on the I/O thread.
 //!
 //! A request is a byte stream, however it is cut into descriptors: 16 bytes of header and the data
 //! out, then the data in and one byte of status. One without a whole header or without a status byte
@@ -10,8 +10,11 @@
 //! when the driver cleared the `writeback` field, each write is durable when it completes.
 
 mod disk;
+mod raw;
 
+use std::fmt::Debug;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use log::warn;
 use virtio_bindings::virtio_blk::*;
 use virtio_bindings::virtio_ids::VIRTIO_ID_BLOCK;
+use vm_memory::VolatileSlice;
 
 use crate::GuestMemory;
 use crate::limit::LogLimit;
@@ -28,6 +32,7 @@ use crate::virtio::{
     Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
 };
 use disk::{Disk, Failure, SECTOR};
+pub use raw::RawImage;
 
 const QUEUE_SIZE: u16 = 256;
 const HEADER: u32 = 16;
@@ -50,7 +55,29 @@ pub struct BlockConfig {
     pub id: String,
 }
 
-/// A block device (virtio 1.3, 5.2) with a raw image in sectors of 512 bytes.
+/// The bytes of a disk, whatever keeps them. All calls are synchronous, may come from several threads,
+/// and stay within [`Image::bytes`]. What is written is durable after [`Image::flush`]. A call that the
+/// image cannot do fails with [`io::ErrorKind::Unsupported`] and changes nothing.
+pub trait Image: Debug + Send + Sync {
+    /// Its size, which does not change.
+    fn bytes(&self) -> u64;
+    /// The transfers that it likes best, a power of two.
+    fn block_size(&self) -> u64;
+    /// Whether [`Image::discard`] does anything.
+    fn can_discard(&self) -> bool;
+    /// Fills the slices, one after the other, from `offset` on.
+    fn read(&self, into: Vec<VolatileSlice>, offset: u64) -> io::Result<()>;
+    /// Writes the slices, one after the other, from `offset` on.
+    fn write(&self, from: Vec<VolatileSlice>, offset: u64) -> io::Result<()>;
+    /// Makes all completed writes durable.
+    fn flush(&self) -> io::Result<()>;
+    /// Gives the storage of these bytes back; what they read as is undefined.
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Makes these bytes read as zeroes, and gives their storage back if `unmap` and it can.
+    fn write_zeroes(&self, offset: u64, len: u64, unmap: bool) -> io::Result<()>;
+}
+
+/// A block device (virtio 1.3, 5.2) with an image in sectors of 512 bytes.
 #[derive(Debug)]
 pub struct Block {
     shown: Arc<Shown>,
@@ -87,10 +114,16 @@ impl Block {
     /// nor a block device, for less than one sector, and for a file that cannot be written unless the
     /// device is read-only.
     pub fn new(file: File, config: BlockConfig) -> Result<Self, Error> {
+        let image = RawImage::new(file, config.read_only)?;
+        Self::with_image(Arc::new(image), config)
+    }
+
+    /// Takes an image. Fails for less than one sector.
+    pub fn with_image(image: Arc<dyn Image>, config: BlockConfig) -> Result<Self, Error> {
         let mut id = [0; ID_BYTES];
         let len = config.id.len().min(ID_BYTES);
         id[..len].copy_from_slice(&config.id.as_bytes()[..len]);
-        Ok(Self::on(Disk::new(file, config.read_only)?, id))
+        Ok(Self::on(Disk::new(image, config.read_only)?, id))
     }
 
     fn on(disk: Disk, id: [u8; ID_BYTES]) -> Self {
@@ -414,7 +447,7 @@ impl Request<'_> {
     fn segments(&self, max_sectors: u32) -> Result<Vec<Segment>, Failure> {
         let count = self.data_out / SEGMENT_BYTES;
         if self.data_in != 0
-            || self.data_out % SEGMENT_BYTES != 0
+            || !self.data_out.is_multiple_of(SEGMENT_BYTES)
             || !(1..=MAX_SEGMENTS).contains(&count)
         {
             return Err(Failure::Refused("bad number of ranges"));

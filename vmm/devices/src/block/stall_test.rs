@@ -81,8 +81,9 @@ fn held_sync<const TEST: usize>(_: &File) -> io::Result<()> {
 fn start<const TEST: usize>() -> (Live, LetGo) {
     let file = tempfile::tempfile().unwrap();
     file.set_len(1 << 20).unwrap();
-    let disk = Disk::new(file, false).unwrap();
-    let block = Block::on(disk.with_sync(held_sync::<TEST>), *b"a disk that stalls  ");
+    let image = RawImage::new(file, false).unwrap();
+    let disk = Disk::new(Arc::new(image.with_sync(held_sync::<TEST>)), false).unwrap();
+    let block = Block::on(disk, *b"a disk that stalls  ");
     let features = 1 << VIRTIO_BLK_F_FLUSH | 1 << VIRTIO_BLK_F_CONFIG_WCE;
     (Live::start(Box::new(block), features), LetGo(&HELD[TEST]))
 }

@@ -315,7 +315,7 @@ impl Inner {
         } else {
             matches!(len, 1 | 2 | 4)
         };
-        let ok = sized && offset % len as u64 == 0 && offset < MMIO_SIZE;
+        let ok = sized && offset.is_multiple_of(len as u64) && offset < MMIO_SIZE;
         if !ok {
             self.refuse(
                 "unaligned or of a size that virtio-mmio does not have",
