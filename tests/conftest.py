@@ -12,6 +12,7 @@ import pytest
 LONGEST = (
     "test_module_bounds.py",
     "test_guests_trap.py",
+    "test_image.py",
     "test_module_api.py",
     "test_packages.py",
     "test_module_smp.py",

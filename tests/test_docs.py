@@ -54,6 +54,7 @@ ELSEWHERE = {
     "modprobe armvisor": ("tests/test_module_install.py", "modprobe armvisor"),
     "cd vmm && cargo build --release": ("tools/test.py", "tools/cargo"),
     "target/release/armvisor run ": ("tests/helpers/debian_runs.py", "armvisor run "),
+    "armvisor run --image ": ("tests/test_image.py", "run --image "),
     "armvisor run --protected ": ("tests/test_protected.py", "armvisor run --protected "),
     "bin/lab board run --el2 --kernel newest --append kvm-arm.mode=protected ": (
         "tests/test_protected.py",

@@ -14,7 +14,7 @@ const PANIC: &str = "panic=-1";
 const PANIC_IS_WARM: &str = "reboot=panic_warm";
 
 /// A kernel's command line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     /// The text for `bootargs` in the device tree.
     pub text: String,

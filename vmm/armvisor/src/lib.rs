@@ -9,6 +9,7 @@
 //!   [`outcome::ExitCode`]. Whatever a guest can do ends at worst that guest.
 #![deny(unsafe_code)]
 
+pub mod boot;
 pub mod bus;
 pub mod cli;
 pub mod cmdline;
@@ -20,6 +21,7 @@ pub mod doctor;
 pub mod exits;
 pub mod fdt;
 pub mod hv;
+pub mod image;
 pub mod irqfd;
 pub mod kernel;
 pub mod layout;
@@ -27,12 +29,14 @@ pub mod main_loop;
 pub mod memory;
 pub mod open;
 pub mod outcome;
+pub mod reader;
 pub mod report;
 pub mod rtc;
 pub mod rundir;
 pub mod size;
 #[allow(unsafe_code)]
 pub mod sys;
+pub mod system;
 pub mod terminal;
 pub mod uart;
 pub mod vcpu;

@@ -12,6 +12,7 @@ use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
 use armvisor::control::{Reply, Request, client};
 use armvisor::doctor;
 use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
+use armvisor::reader;
 use armvisor::rundir::Places;
 use armvisor::watch;
 use clap::Parser;
@@ -19,6 +20,9 @@ use clap::Parser;
 fn main() -> process::ExitCode {
     // The panic has printed its message; the code is that of any other internal error.
     let code = std::panic::catch_unwind(|| {
+        if reader::is_asked(std::env::args_os().nth(1).as_deref()) {
+            return reader::serve();
+        }
         let cli = match parse() {
             Ok(cli) => cli,
             Err(refusal) => return refuse(&refusal),

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use armvisor_devices::block::Image;
 use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, Platform, QUEUE_NOTIFY, VirtioMmio};
 
@@ -32,8 +33,9 @@ pub fn attach(
     io: &IoThread,
     args: &RunArgs,
     memory: &Memory,
+    image: Option<Arc<dyn Image>>,
 ) -> anyhow::Result<Attached> {
-    let (devices, handles) = make(args, memory)?;
+    let (devices, handles) = make(args, memory, image)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
         let problem = format!("a VM has at most {most} devices; use fewer --disk and --net");
@@ -57,15 +59,21 @@ fn host(subject: impl Display) -> impl FnOnce(armvisor_devices::Error) -> Refusa
     move |error| Refusal::host(subject, error)
 }
 
-fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, Handles), Refusal> {
-    use armvisor_devices::balloon::{Backing, Balloon};
-    use armvisor_devices::block::{Block, BlockConfig};
-    use armvisor_devices::button::Button;
-    use armvisor_devices::net::{Net, NetConfig};
-    use armvisor_devices::rng::Rng;
-    use armvisor_devices::vsock::{Vsock, VsockConfig};
+type Devices = Vec<Box<dyn VirtioDevice>>;
 
-    let mut devices: Vec<Box<dyn VirtioDevice>> = Vec::new();
+fn disks(args: &RunArgs, image: Option<Arc<dyn Image>>) -> Result<Devices, Refusal> {
+    use armvisor_devices::block::{Block, BlockConfig};
+
+    let mut devices: Devices = Vec::new();
+    if let (Some(image), Some(path)) = (image, &args.image) {
+        let config = BlockConfig {
+            read_only: false,
+            id: "armvisor-image".into(),
+        };
+        let block = Block::with_image(image, config);
+        let block = block.map_err(|error| Refusal::file("image", path, error))?;
+        devices.push(Box::new(block));
+    }
     let files = disk::open_all(&args.disk)?;
     for (index, (arg, file)) in args.disk.iter().zip(files).enumerate() {
         let config = BlockConfig {
@@ -76,6 +84,21 @@ fn make(args: &RunArgs, memory: &Memory) -> Result<(Vec<Box<dyn VirtioDevice>>, 
             Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
         devices.push(Box::new(block));
     }
+    Ok(devices)
+}
+
+fn make(
+    args: &RunArgs,
+    memory: &Memory,
+    image: Option<Arc<dyn Image>>,
+) -> Result<(Devices, Handles), Refusal> {
+    use armvisor_devices::balloon::{Backing, Balloon};
+    use armvisor_devices::button::Button;
+    use armvisor_devices::net::{Net, NetConfig};
+    use armvisor_devices::rng::Rng;
+    use armvisor_devices::vsock::{Vsock, VsockConfig};
+
+    let mut devices = disks(args, image)?;
     for arg in &args.net {
         let config = NetConfig {
             tap: arg.tap.clone(),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use armvisor_devices::block::Image;
 use armvisor_devices::net::random_mac;
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
@@ -27,8 +28,9 @@ use crate::control::{DeviceStat, Stat, State, VcpuStat};
 use crate::exits::{self, ExitCounters, Histograms, kvm_class};
 use crate::fdt::{self, Machine, Seeds};
 use crate::hv::kvm::{Hypervisor, KvmVcpu, Vm};
+use crate::image::Source;
 use crate::irqfd::Irqfd;
-use crate::kernel::{self, Loaded};
+use crate::kernel;
 use crate::layout;
 use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, PATIENCE, Shared};
 use crate::memory::{Memory, check_against_host, check_lockable};
@@ -40,6 +42,7 @@ use crate::size::Size;
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
 use crate::sys::stats::{self, Stats};
+use crate::system::{self, System};
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
@@ -88,6 +91,8 @@ struct Standing {
     bootargs: CommandLine,
     hypervisor: Hypervisor,
     outside: Outside,
+    /// The files of `--image`, which no one else changes between two machines.
+    image: Option<Source>,
     /// The console as it was opened for the first machine; a file must not be cut off again.
     console: Option<Option<OwnedFd>>,
     raw: Option<Raw>,
@@ -123,6 +128,7 @@ impl Standing {
             bootargs,
             hypervisor,
             outside: Outside { server, signals },
+            image: system::open_image(args)?,
             console: None,
             raw: None,
             phases,
@@ -135,23 +141,26 @@ impl Standing {
     /// Makes the machine, runs it to its end, and takes it apart. Nothing of it is left for the next.
     fn run_machine(&mut self, args: &RunArgs) -> anyhow::Result<Ended> {
         let (cpus, bytes) = (args.cpus, args.memory.bytes);
+        let source = self.image.as_ref();
+        let boot = source.map(|source| system::read_image(args, source));
+        let boot = boot.transpose()?.flatten();
+        let image = source.map(Source::disk).transpose()?;
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
         let memory = make_memory(args, &vm)?;
         self.phases.done("memory");
 
-        memory.will_fill(kernel::space(&args.kernel, args.initrd.as_deref()));
-        let loaded = kernel::load(&args.kernel, &memory.guest)?;
-        let initrd = match &args.initrd {
-            Some(path) => Some(kernel::load_initrd(path, &memory.guest, loaded.end)?),
-            None => None,
+        let system = System::load(args, boot, &memory)?;
+        let bootargs = match &system.words {
+            Some(words) => cmdline::build(format!("{words} {}", args.append).trim())?,
+            None => self.bootargs.clone(),
         };
         self.phases.done("load");
 
-        let built = Built::new(&vm, args, &memory, self.console(&args.console)?)?;
+        let built = Built::new(&vm, args, &memory, self.console(&args.console)?, image)?;
         self.phases.done("devices");
 
-        let fdt_at = write_fdt(args, &self.bootargs.text, &memory, &loaded, initrd, &built)?;
-        built.vcpus[0].set_boot_state(loaded.entry.0, fdt_at.0)?;
+        let fdt_at = write_fdt(args, &bootargs.text, &memory, &system, &built)?;
+        built.vcpus[0].set_boot_state(system.loaded.entry.0, fdt_at.0)?;
         self.phases.done("boot state");
 
         let stdio = args.console == Choice::Stdio;
@@ -160,7 +169,7 @@ impl Standing {
         }
         let main_loop = built.start(self, args, &vm)?;
         let mut ended = main_loop.run(stdio)?;
-        ended.end = ended.end.of_kernel(self.bootargs.panic_is_warm);
+        ended.end = ended.end.of_kernel(bootargs.panic_is_warm);
         self.phases.done("run");
         Ok(ended)
     }
@@ -215,6 +224,7 @@ impl Built {
         args: &RunArgs,
         memory: &Memory,
         console: Option<OwnedFd>,
+        image: Option<Arc<dyn Image>>,
     ) -> anyhow::Result<Self> {
         let vcpus: Result<Vec<_>, _> = (0..args.cpus)
             .map(|index| vm.create_vcpu(index, args.pmu))
@@ -240,7 +250,7 @@ impl Built {
         bus.insert(layout::RTC_BASE, layout::RTC_SIZE, clock.clone())?;
 
         let io = IoThread::spawn().map_err(|error| Refusal::host("host", error))?;
-        let virtio = virtio::attach(vm, &mut bus, &io, args, memory)?;
+        let virtio = virtio::attach(vm, &mut bus, &io, args, memory, image)?;
         let vm_stats = stats_file(vm.fd());
         Ok(Built {
             vcpus,
@@ -356,15 +366,15 @@ fn write_fdt(
     args: &RunArgs,
     bootargs: &str,
     memory: &Memory,
-    loaded: &Loaded,
-    initrd: Option<kernel::Initrd>,
+    system: &System,
     built: &Built,
 ) -> anyhow::Result<GuestAddress> {
+    let (loaded, initrd) = (&system.loaded, system.initrd);
     let kib = loaded.header.page_size.kib();
     if let (Some(kib), Some(mmfr0)) = (kib, built.vcpus[0].mmfr0()) {
         if !loaded.header.page_size.on_cpu(mmfr0) {
             let problem = format!("is built for {kib} KiB pages, which this CPU does not have");
-            return Err(Refusal::file("kernel", &args.kernel, problem).into());
+            return Err(Refusal::file("kernel", &system.kernel, problem).into());
         }
     }
     let seeds = (!args.no_randomness).then(seeds).transpose()?;

@@ -22,7 +22,10 @@ pub fn refusal<'a>(error: &Error, mut words: impl Iterator<Item = &'a str>) -> O
         }
         ErrorKind::ArgumentConflict => conflict(error),
         ErrorKind::MissingRequiredArgument => {
-            let lacks = text(error, ContextKind::InvalidArg).replace(['<', '>'], "");
+            let mut lacks = text(error, ContextKind::InvalidArg).replace(['<', '>'], "");
+            if lacks == "--kernel IMAGE" {
+                lacks = format!("--image FILE or {lacks}");
+            }
             (
                 command.clone(),
                 format!("lacks {lacks}; '{command} --help' has an example"),
@@ -152,7 +155,7 @@ mod tests {
             ),
             (
                 "armvisor run",
-                "armvisor run: lacks --kernel IMAGE; 'armvisor run --help' has an example",
+                "armvisor run: lacks --image FILE or --kernel IMAGE; 'armvisor run --help' has an example",
             ),
             (
                 "armvisor run --kernel",

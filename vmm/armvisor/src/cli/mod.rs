@@ -483,7 +483,7 @@ mod tests {
     fn the_help_has_first_what_is_used_most() {
         let options = order(&["armvisor", "run", "--help"], "--");
         let most = [
-            "kernel", "initrd", "append", "memory", "cpus", "disk", "net",
+            "kernel", "initrd", "append", "memory", "cpus", "image", "disk",
         ];
         assert_eq!(options[..most.len()], most);
         let help = Cli::try_parse_from(["armvisor", "--help"])

@@ -9,6 +9,7 @@ use clap::builder::Resettable::Reset;
 
 use super::devices::{DiskArg, NetArg, VsockArg};
 use crate::console::{Choice, ESCAPE_HELP};
+use crate::disk::Kind;
 use crate::layout;
 use crate::memory::HugePages;
 use crate::open::identity;
@@ -33,11 +34,21 @@ pub enum OnReset {
 /// Options of `armvisor run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Kernel: an arm64 Image, plain, gzipped or EFI zboot
-    #[arg(long, value_name = "IMAGE", help_heading = "Kernel")]
-    pub kernel: PathBuf,
+    /// Kernel: an arm64 Image, plain, gzipped or EFI zboot. With --image it may be left out
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        required_unless_present = "image",
+        help_heading = "Kernel"
+    )]
+    pub kernel: Option<PathBuf>,
     /// Initial RAM disk
-    #[arg(long, value_name = "FILE", help_heading = "Kernel")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "kernel",
+        help_heading = "Kernel"
+    )]
     pub initrd: Option<PathBuf>,
     /// Add to the kernel's command line, after armvisor's own words: 'panic=-1 reboot=panic_warm', which
     /// distinguishes a panic from a reset, and a console unless STRING names one. With 'panic=0' a guest
@@ -57,10 +68,37 @@ pub struct RunArgs {
     /// Number of CPUs, at most 123 and this KVM's limit; more than the host has is possible, but slow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_cpus, allow_negative_numbers = true, help_heading = "Machine")]
     pub cpus: u32,
+    /// The first disk, a system to boot: qcow2, raw, or with --ephemeral a VMDK of flat extents. Without
+    /// --kernel, the kernel, initrd and command line are those of the image's own boot menu (GRUB, or Boot
+    /// Loader Specification; on ext4 or FAT)
+    #[arg(long, value_name = "FILE", help_heading = "Devices")]
+    pub image: Option<PathBuf>,
     /// A raw disk image or a block device; repeatable. With ',ro' the guest cannot write it. An image that
     /// looks like another format (qcow2, VMDK, ISO, compressed, ...) is refused unless ',raw' is given
     #[arg(long, value_name = "PATH[,ro][,raw]", help_heading = "Devices")]
     pub disk: Vec<DiskArg>,
+    /// Keep no change of --image: they go to a file in TMPDIR (else /var/tmp) that ends with the VM
+    #[arg(long, requires = "image", help_heading = "Devices")]
+    pub ephemeral: bool,
+    /// A file that --image may read: its backing file, that one's own, or an extent of a VMDK; repeatable. No
+    /// other file that an image names is opened
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "image",
+        help_heading = "Devices"
+    )]
+    pub backing: Vec<PathBuf>,
+    /// The format of --image. Else its first bytes say it, and a write of the guest fails that would make a
+    /// raw image look like another format
+    #[arg(
+        long,
+        value_enum,
+        value_name = "raw|qcow2|vmdk",
+        requires = "image",
+        help_heading = "Devices"
+    )]
+    pub image_format: Option<Kind>,
     /// A network device on the TAP device NAME; repeatable. Without a MAC it gets a random one
     #[arg(long, value_name = "tap=NAME[,mac=MAC]", help_heading = "Devices")]
     pub net: Vec<NetArg>,
@@ -127,7 +165,8 @@ pub(super) fn help() -> String {
     let tap = how_to_make_a_tap("tap0");
     format!(
         "\
-Example:
+Examples:
+  armvisor run --image debian-13-genericcloud-arm64.qcow2 --memory 1G --cpus 2
   armvisor run --kernel /boot/vmlinuz --initrd initrd --memory 1G --cpus 2 --disk disk.img
 
 To make a TAP for '--net tap=tap0', once after each start of the host (give the guest 192.168.77.2):
@@ -162,13 +201,15 @@ pub fn check_console(args: &RunArgs) -> Result<(), Refusal> {
     let identity_of = |path: &Path| path.metadata().ok().map(|data| identity(&data));
     let disks = args.disk.iter().map(|disk| ("--disk", &disk.path));
     let files = [
-        ("--kernel", Some(&args.kernel)),
+        ("--kernel", args.kernel.as_ref()),
+        ("--image", args.image.as_ref()),
         ("--initrd", args.initrd.as_ref()),
     ];
     let files = files
         .into_iter()
         .filter_map(|(option, path)| Some((option, path?)));
-    for (option, path) in files.chain(disks) {
+    let backing = args.backing.iter().map(|path| ("--backing", path));
+    for (option, path) in files.chain(disks).chain(backing) {
         let one = identity_of(console);
         if one.is_some() && one == identity_of(path) {
             let problem = format!(

@@ -11,9 +11,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// As many bytes as hold the last magic of [`FORMATS`]: ISO 9660's, in the 17th block of a CD.
-const HEAD: usize = 0x8001 + 5;
+pub(crate) const HEAD: usize = 0x8001 + 5;
 /// Formats with a trailer have it in their last sector.
-const TAIL: usize = 512;
+pub(crate) const TAIL: usize = 512;
 
 /// Where a magic number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Remedy {
 
 /// A row of [`FORMATS`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Format {
+pub(crate) struct Format {
     name: &'static str,
     at: At,
     magic: &'static [u8],
@@ -127,7 +127,8 @@ pub(super) fn of(file: &mut File) -> io::Result<Option<&'static Format>> {
     Ok(find(&head, &tail))
 }
 
-fn find(head: &[u8], tail: &[u8]) -> Option<&'static Format> {
+/// The format of what begins and ends so.
+pub(crate) fn find(head: &[u8], tail: &[u8]) -> Option<&'static Format> {
     FORMATS.iter().find(|format| match format.at {
         Start(at) => head
             .get(at..)
@@ -142,10 +143,36 @@ impl Format {
         self.remedy == ReadOnly
     }
 
+    /// As it is called.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// What to say about the file at `path`.
     pub(super) fn problem(&self, path: &Path) -> String {
+        format!(
+            "is in {} format, not raw, and a guest that writes to it would destroy it; {}, or \
+             add ',raw' if its bytes are what the guest is to see",
+            self.name,
+            self.advice(path)
+        )
+    }
+
+    /// What to say where qcow2 would have done, too.
+    pub(super) fn problem_of_image(&self, path: &Path) -> String {
+        let name = self.name;
+        match self.remedy {
+            ReadOnly => format!("is in {name} format, which has no boot entries; use '--disk'"),
+            _ => format!(
+                "is in {name} format, which armvisor does not read; {}",
+                self.advice(path)
+            ),
+        }
+    }
+
+    fn advice(&self, path: &Path) -> String {
         let (from, to) = (shell_word(path), shell_word(&raw_name(path, self.name)));
-        let advice = match self.remedy {
+        match self.remedy {
             QemuImg(format) => {
                 format!("convert it with 'qemu-img convert -f {format} -O raw {from} {to}'")
             }
@@ -155,12 +182,7 @@ impl Format {
             }
             Simg2img => format!("convert it with 'simg2img {from} {to}'"),
             ReadOnly => "add ',ro' to let the guest read it".into(),
-        };
-        format!(
-            "is in {} format, not raw, and a guest that writes to it would destroy it; {advice}, or \
-             add ',raw' if its bytes are what the guest is to see",
-            self.name
-        )
+        }
     }
 }
 
@@ -191,7 +213,7 @@ fn raw_name(path: &Path, format: &str) -> std::path::PathBuf {
 }
 
 /// A path as a shell reads it back; a name that cannot stand in one line is left to the user.
-fn shell_word(path: &Path) -> String {
+pub(crate) fn shell_word(path: &Path) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     match path.to_str() {
         Some(text) if text.chars().all(plain) && !text.starts_with('-') => text.to_owned(),

@@ -5,18 +5,24 @@
 //! The lock is on the open file description, so it ends with the process in any case. Readers share
 //! it; a writer is alone.
 
-mod format;
+pub(crate) mod format;
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use clap::builder::Resettable::Reset;
+use serde::{Deserialize, Serialize};
 
 use crate::cli::DiskArg;
 use crate::open::{self, Identity, Problem, Wanted, identity};
 use crate::outcome::Refusal;
 use crate::sys::lock_file;
+pub(crate) use format::shell_word;
 
-const DISK: Wanted = Wanted {
+/// What may be a disk.
+pub const DISK: Wanted = Wanted {
     accepts: |kind| kind.is_file() || kind.is_block_device(),
     name: "a regular file or a block device",
 };
@@ -125,10 +131,35 @@ fn refuse_other_formats(file: &mut File, disk: &DiskArg) -> Result<(), Refusal> 
     }
 }
 
+/// The format of an image for `--image`.
+///
+/// `--help` lists the values with the option, which says what they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+pub enum Kind {
+    /// The disk as it is.
+    #[value(help = Reset)]
+    Raw,
+    /// QEMU's format.
+    #[value(help = Reset)]
+    Qcow2,
+    /// VMware's format, or its descriptor alone.
+    #[value(help = Reset)]
+    Vmdk,
+}
+
+/// The kind of an open image, which the user knows as `what`. Refuses those that nobody here reads.
+pub fn kind(file: &mut File, path: &Path, what: &str) -> Result<Kind, Refusal> {
+    let found = format::of(file).map_err(|error| Refusal::open(what, path, &error))?;
+    match found.map(|format| (format, format.name())) {
+        None => Ok(Kind::Raw),
+        Some((_, "qcow2")) => Ok(Kind::Qcow2),
+        Some((_, "VMDK")) => Ok(Kind::Vmdk),
+        Some((format, _)) => Err(Refusal::file(what, path, format.problem_of_image(path))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::outcome::ExitCode;
 

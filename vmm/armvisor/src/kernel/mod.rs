@@ -48,8 +48,16 @@ pub struct Initrd {
 
 /// Loads the kernel at `path` to the start of guest memory.
 pub fn load(path: &Path, memory: &GuestMemory) -> Result<Loaded, Refusal> {
+    load_open(path, open("kernel", path)?, memory)
+}
+
+/// As [`load`], from an open file, which is known as `path`, and its length.
+pub fn load_open(
+    path: &Path,
+    (file, len): (File, u64),
+    memory: &GuestMemory,
+) -> Result<Loaded, Refusal> {
     let refuse = |problem: String| Refusal::file("kernel", path, problem);
-    let (file, len) = open("kernel", path)?;
     let mut head = vec![0; HEAD.min(len as usize)];
     file.read_exact_at(&mut head, 0)
         .map_err(|error| Refusal::open("kernel", path, &error))?;
@@ -74,8 +82,17 @@ pub fn load_initrd(
     memory: &GuestMemory,
     after: GuestAddress,
 ) -> Result<Initrd, Refusal> {
+    load_initrd_open(path, open("initrd", path)?, memory, after)
+}
+
+/// As [`load_initrd`], from an open file, which is known as `path`, and its length.
+pub fn load_initrd_open(
+    path: &Path,
+    (file, len): (File, u64),
+    memory: &GuestMemory,
+    after: GuestAddress,
+) -> Result<Initrd, Refusal> {
     let refuse = |problem: String| Refusal::file("initrd", path, problem);
-    let (file, len) = open("initrd", path)?;
     let start = align_up(after, PAGE).ok_or_else(|| refuse("does not fit".into()))?;
     let room = room_from(memory, start);
     if len > room {

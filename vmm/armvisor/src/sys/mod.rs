@@ -124,11 +124,22 @@ pub fn peer_uid(socket: &impl AsRawFd) -> io::Result<u32> {
 /// Takes an open-file-description lock on the whole of `file`: exclusive, or shared. Err(WouldBlock)
 /// if another open file has a lock that conflicts.
 pub fn lock_file(file: &std::fs::File, exclusive: bool) -> io::Result<()> {
-    let kind = if exclusive {
-        libc::F_WRLCK
-    } else {
-        libc::F_RDLCK
-    };
+    set_lock(
+        file,
+        if exclusive {
+            libc::F_WRLCK
+        } else {
+            libc::F_RDLCK
+        },
+    )
+}
+
+/// Releases the lock of [`lock_file`], also for all duplicates of the descriptor.
+pub fn unlock_file(file: &std::fs::File) -> io::Result<()> {
+    set_lock(file, libc::F_UNLCK)
+}
+
+fn set_lock(file: &std::fs::File, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: flock is plain data, for which all zeroes is a valid value.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind as libc::c_short;
@@ -189,5 +200,9 @@ mod tests {
         );
         drop((one, two));
         lock_file(&three, true).unwrap();
+        let same = three.try_clone().unwrap();
+        assert!(lock_file(&open(), false).is_err());
+        unlock_file(&same).unwrap();
+        lock_file(&open(), true).unwrap();
     }
 }
