@@ -110,6 +110,10 @@ ROWS = (
         "truncate -s 1M /x",
     ),
     Row("image-lacking", "--backing /x", USAGE, "--image"),
+    Row("seed-nobody", "--cloud-init", USAGE, "add '--ssh-key FILE' with a public key"),
+    Row(
+        "seed-user", "--cloud-init --user Root", USAGE, "--user Root: is not a name for an account"
+    ),
     Row("disk-missing", "--disk /none", BAD_FILE, "disk /none: no such file"),
     Row("disk-empty", "--disk /x", BAD_FILE, "is empty", ": >/x"),
     Row("disk-directory", "--disk /tmp", BAD_FILE, "is a directory"),

@@ -33,6 +33,7 @@ pub mod reader;
 pub mod report;
 pub mod rtc;
 pub mod rundir;
+pub mod seed;
 pub mod size;
 #[allow(unsafe_code)]
 pub mod sys;

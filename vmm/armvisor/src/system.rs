@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The system that a VM boots: the kernel and the initrd that the user names, or those of the image.
 
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use armvisor_devices::block::Image;
 
 use crate::boot::Boot;
 use crate::cli::RunArgs;
@@ -22,6 +26,15 @@ pub struct System {
     pub initrd: Option<Initrd>,
     /// The image's own command line; None where the user named the kernel.
     pub words: Option<String>,
+}
+
+/// The disks of a machine that the process keeps over a reset.
+#[derive(Debug)]
+pub struct Disks {
+    /// `--image`, the first.
+    pub image: Option<Arc<dyn Image>>,
+    /// The seed for cloud-init, the last.
+    pub seed: Option<File>,
 }
 
 /// Opens `--image`, if there is one, for as long as the process lives.

@@ -4,7 +4,6 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use armvisor_devices::block::Image;
 use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, Platform, QUEUE_NOTIFY, VirtioMmio};
 
@@ -17,6 +16,7 @@ use crate::layout;
 use crate::main_loop::Handles;
 use crate::memory::Memory;
 use crate::outcome::Refusal;
+use crate::system::Disks;
 
 /// The devices of a VM, and the handles of those that take requests.
 pub struct Attached {
@@ -33,9 +33,9 @@ pub fn attach(
     io: &IoThread,
     args: &RunArgs,
     memory: &Memory,
-    image: Option<Arc<dyn Image>>,
+    disks: Disks,
 ) -> anyhow::Result<Attached> {
-    let (devices, handles) = make(args, memory, image)?;
+    let (devices, handles) = make(args, memory, disks)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
         let problem = format!("a VM has at most {most} devices; use fewer --disk and --net");
@@ -61,11 +61,11 @@ fn host(subject: impl Display) -> impl FnOnce(armvisor_devices::Error) -> Refusa
 
 type Devices = Vec<Box<dyn VirtioDevice>>;
 
-fn disks(args: &RunArgs, image: Option<Arc<dyn Image>>) -> Result<Devices, Refusal> {
+fn make_disks(args: &RunArgs, disks: Disks) -> Result<Devices, Refusal> {
     use armvisor_devices::block::{Block, BlockConfig};
 
     let mut devices: Devices = Vec::new();
-    if let (Some(image), Some(path)) = (image, &args.image) {
+    if let (Some(image), Some(path)) = (disks.image, &args.image) {
         let config = BlockConfig {
             read_only: false,
             id: "armvisor-image".into(),
@@ -84,21 +84,25 @@ fn disks(args: &RunArgs, image: Option<Arc<dyn Image>>) -> Result<Devices, Refus
             Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
         devices.push(Box::new(block));
     }
+    if let Some(file) = disks.seed {
+        let config = BlockConfig {
+            read_only: true,
+            id: "armvisor-cloud-init".into(),
+        };
+        let block = Block::new(file, config).map_err(host("--cloud-init"))?;
+        devices.push(Box::new(block));
+    }
     Ok(devices)
 }
 
-fn make(
-    args: &RunArgs,
-    memory: &Memory,
-    image: Option<Arc<dyn Image>>,
-) -> Result<(Devices, Handles), Refusal> {
+fn make(args: &RunArgs, memory: &Memory, disks: Disks) -> Result<(Devices, Handles), Refusal> {
     use armvisor_devices::balloon::{Backing, Balloon};
     use armvisor_devices::button::Button;
     use armvisor_devices::net::{Net, NetConfig};
     use armvisor_devices::rng::Rng;
     use armvisor_devices::vsock::{Vsock, VsockConfig};
 
-    let mut devices = disks(args, image)?;
+    let mut devices = make_disks(args, disks)?;
     for arg in &args.net {
         let config = NetConfig {
             tap: arg.tap.clone(),

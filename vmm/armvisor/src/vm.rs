@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use armvisor_devices::block::Image;
 use armvisor_devices::net::random_mac;
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
@@ -42,11 +41,11 @@ use crate::size::Size;
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
 use crate::sys::stats::{self, Stats};
-use crate::system::{self, System};
+use crate::system::{self, Disks, System};
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
-use crate::{cmdline, sys, vcpu, virtio};
+use crate::{cmdline, seed, sys, vcpu, virtio};
 
 /// Runs the VM that the command line describes, until it ends.
 pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
@@ -93,6 +92,7 @@ struct Standing {
     outside: Outside,
     /// The files of `--image`, which no one else changes between two machines.
     image: Option<Source>,
+    seed: Option<File>,
     /// The console as it was opened for the first machine; a file must not be cut off again.
     console: Option<Option<OwnedFd>>,
     raw: Option<Raw>,
@@ -129,6 +129,7 @@ impl Standing {
             hypervisor,
             outside: Outside { server, signals },
             image: system::open_image(args)?,
+            seed: seed::disk(&args.seed, args.name.as_deref())?,
             console: None,
             raw: None,
             phases,
@@ -144,7 +145,10 @@ impl Standing {
         let source = self.image.as_ref();
         let boot = source.map(|source| system::read_image(args, source));
         let boot = boot.transpose()?.flatten();
-        let image = source.map(Source::disk).transpose()?;
+        let disks = Disks {
+            image: source.map(Source::disk).transpose()?,
+            seed: self.seed.as_ref().map(File::try_clone).transpose()?,
+        };
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
         let memory = make_memory(args, &vm)?;
         self.phases.done("memory");
@@ -156,7 +160,7 @@ impl Standing {
         };
         self.phases.done("load");
 
-        let built = Built::new(&vm, args, &memory, self.console(&args.console)?, image)?;
+        let built = Built::new(&vm, args, &memory, self.console(&args.console)?, disks)?;
         self.phases.done("devices");
 
         let fdt_at = write_fdt(args, &bootargs.text, &memory, &system, &built)?;
@@ -224,7 +228,7 @@ impl Built {
         args: &RunArgs,
         memory: &Memory,
         console: Option<OwnedFd>,
-        image: Option<Arc<dyn Image>>,
+        disks: Disks,
     ) -> anyhow::Result<Self> {
         let vcpus: Result<Vec<_>, _> = (0..args.cpus)
             .map(|index| vm.create_vcpu(index, args.pmu))
@@ -250,7 +254,7 @@ impl Built {
         bus.insert(layout::RTC_BASE, layout::RTC_SIZE, clock.clone())?;
 
         let io = IoThread::spawn().map_err(|error| Refusal::host("host", error))?;
-        let virtio = virtio::attach(vm, &mut bus, &io, args, memory, image)?;
+        let virtio = virtio::attach(vm, &mut bus, &io, args, memory, disks)?;
         let vm_stats = stats_file(vm.fd());
         Ok(Built {
             vcpus,

@@ -7,6 +7,7 @@
 mod devices;
 mod error;
 mod run;
+mod seed;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use crate::size::{self, Size};
 pub use devices::{DiskArg, NetArg, VsockArg, check_nets};
 pub use error::refusal;
 pub use run::{OnReset, RunArgs, check_console, check_protected};
+pub use seed::{SeedArgs, check_hostname};
 
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
@@ -508,6 +510,7 @@ mod tests {
             "Kernel:",
             "Machine:",
             "Devices:",
+            "Cloud-init:",
             "Life:",
             "Host:",
             "Protection:",

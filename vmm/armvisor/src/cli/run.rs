@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::Resettable::Reset;
 
 use super::devices::{DiskArg, NetArg, VsockArg};
+use super::seed::SeedArgs;
 use crate::console::{Choice, ESCAPE_HELP};
 use crate::disk::Kind;
 use crate::layout;
@@ -113,6 +114,9 @@ pub struct RunArgs {
     /// A socket device: the guest is CID N, the host side is the Unix socket PATH
     #[arg(long, value_name = "cid=N,uds=PATH", help_heading = "Devices")]
     pub vsock: Option<VsockArg>,
+    /// The seed for cloud-init.
+    #[command(flatten)]
+    pub seed: SeedArgs,
     /// Name of the VM for 'armvisor list', 'stat', 'stop' and so on [default: vm-PID]
     #[arg(long, value_parser = parse_name, help_heading = "Life")]
     pub name: Option<String>,
