@@ -42,6 +42,8 @@ use crate::vcpu::Gate;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// A vCPU has the UART, perhaps for a slow reader of the console: look again after this long.
 const BUSY: Duration = Duration::from_millis(1);
+/// How long it waits for an image whose tables are only in memory.
+pub const IMAGE_PATIENCE: Duration = Duration::from_secs(60);
 const KICK_AGAIN: Duration = Duration::from_millis(20);
 /// A guest that has not taken its input yet is offered it again after this long.
 const INPUT_RETRY: Duration = Duration::from_millis(10);
@@ -157,7 +159,7 @@ pub struct Ended {
     pub paused: bool,
     told: Option<End>,
     /// Whether all its threads are gone.
-    stopped: bool,
+    pub stopped: bool,
 }
 
 impl Ended {
@@ -183,6 +185,8 @@ pub struct MainLoop<'a> {
     pub vcpus: Vec<JoinHandle<()>>,
     /// The thread of all virtio devices.
     pub io: IoThread,
+    /// How long the end waits for it.
+    pub io_patience: Duration,
     /// The console.
     pub uart: ConsoleUart,
     /// The real-time clock, whose alarms the main loop delivers.
@@ -412,6 +416,7 @@ impl MainLoop<'_> {
             shared,
             vcpus,
             io,
+            io_patience,
             uart,
             stat,
             ..
@@ -434,7 +439,13 @@ impl MainLoop<'_> {
             log::error!("vCPU: its thread panicked");
         }
         let last = stat(state_of(&shared));
-        let idle = io.stop(PATIENCE);
+        if io_patience > PATIENCE && !io.pause(PATIENCE) {
+            let limit = io_patience.as_secs();
+            log::warn!(
+                "devices: {BUSY_DEVICE}; the image would be damaged, so this waits {limit} s"
+            );
+        }
+        let idle = io.stop(io_patience);
         if !idle {
             log::error!("devices: {BUSY_DEVICE}, and is left to the end of the process");
         }

@@ -59,6 +59,7 @@ impl Setup {
             shared,
             vcpus: Vec::new(),
             io: IoThread::spawn().unwrap(),
+            io_patience: PATIENCE,
             uart: Arc::new(Uart::new(Box::new(Silent), screen)),
             clock: Arc::new(RealTimeClock::new(Box::new(Silent)).unwrap()),
             outside: &mut self.outside,

@@ -9,7 +9,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{
+    AtFlags, CWD, FileType as Type, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, makedev, statx,
+};
 
 use crate::outcome::Refusal;
 
@@ -132,6 +134,20 @@ pub fn identity(data: &Metadata) -> Identity {
     }
 }
 
+/// The identity of the file at `path`, on which nothing is mounted for that.
+pub fn identity_at(path: &Path) -> io::Result<Identity> {
+    let data = statx(CWD, path, AtFlags::NO_AUTOMOUNT, StatxFlags::BASIC_STATS)?;
+    Ok(match Type::from_raw_mode(data.stx_mode.into()) {
+        Type::BlockDevice => Identity::BlockDevice {
+            number: makedev(data.stx_rdev_major, data.stx_rdev_minor),
+        },
+        _ => Identity::File {
+            dev: makedev(data.stx_dev_major, data.stx_dev_minor),
+            ino: data.stx_ino,
+        },
+    })
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::os::unix::net::UnixListener;
@@ -189,5 +205,6 @@ pub(crate) mod tests {
         let id = |path: &Path| identity(&std::fs::metadata(path).unwrap());
         assert_eq!(id(&one), id(&two));
         assert_ne!(id(&one), id(&three));
+        assert_eq!(identity_at(&two).unwrap(), id(&one));
     }
 }

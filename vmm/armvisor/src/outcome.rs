@@ -40,6 +40,23 @@ pub enum ExitCode {
     NoAnswer = 10,
     /// No VM runs on this machine before the doctor's steps are taken.
     NotYet = 11,
+    /// SIGHUP came before the VM ran.
+    Hangup = 129,
+    /// SIGINT did.
+    Interrupted = 130,
+    /// SIGTERM did.
+    Terminated = 143,
+}
+
+impl ExitCode {
+    /// That of a program that the signal ends.
+    pub fn of_signal(number: i32) -> Self {
+        match number {
+            libc::SIGHUP => ExitCode::Hangup,
+            libc::SIGINT => ExitCode::Interrupted,
+            _ => ExitCode::Terminated,
+        }
+    }
 }
 
 /// What `armvisor --help` prints below the options.
@@ -312,6 +329,7 @@ mod tests {
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
             let code = End::Signal { number: signal }.exit_code();
             assert!(EXIT_CODES_HELP.contains(&code.to_string()), "{signal}");
+            assert_eq!(ExitCode::of_signal(signal) as u8, code);
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::control::Stat;
 use crate::exits;
-use crate::outcome::End;
+use crate::outcome::{End, ExitCode};
 
 /// How long each step of a start took.
 pub struct Phases {
@@ -92,6 +92,14 @@ impl Report {
         }
     }
 
+    /// Where changes of a disk were lost, that is no success.
+    pub fn with_loss(mut self, lost: Option<ExitCode>) -> Self {
+        if let Some(code) = lost.filter(|_| self.exit_code == ExitCode::Success as u8) {
+            self.exit_code = code as u8;
+        }
+        self
+    }
+
     /// One line: how it ended, how long it took, and where the exits went.
     pub fn line(&self) -> String {
         let counts: Vec<String> = self
@@ -145,5 +153,17 @@ mod tests {
         );
         assert_eq!(json["phases"][0]["name"], "memory");
         assert_eq!(json["phases"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[test]
+    fn a_loss_is_no_success_and_hides_no_other_end() {
+        for (end, lost, code) in [
+            (End::PowerOff, None, 0),
+            (End::PowerOff, Some(ExitCode::Host), 4),
+            (End::Panic, Some(ExitCode::Host), 6),
+        ] {
+            let report = Report::new(end, Stat::default(), Vec::new(), 1.0);
+            assert_eq!(report.with_loss(lost).exit_code, code);
+        }
     }
 }

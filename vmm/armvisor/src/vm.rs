@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use armvisor_devices::block::Image;
 use armvisor_devices::net::random_mac;
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
@@ -31,9 +32,9 @@ use crate::image::Source;
 use crate::irqfd::Irqfd;
 use crate::kernel;
 use crate::layout;
-use crate::main_loop::{ConsoleUart, Ended, MainLoop, Outside, PATIENCE, Shared};
+use crate::main_loop::{ConsoleUart, Ended, IMAGE_PATIENCE, MainLoop, Outside, PATIENCE, Shared};
 use crate::memory::{Memory, check_against_host, check_lockable};
-use crate::outcome::{End, Refusal};
+use crate::outcome::{End, ExitCode, Refusal};
 use crate::report::{Phases, Report};
 use crate::rtc::RealTimeClock;
 use crate::rundir::RunDir;
@@ -72,13 +73,19 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
         };
         log::log!(level, "{}; it starts again", ended.end);
     };
-    let Standing { phases, start, .. } = standing;
-    Ok(Report::new(
+    let Standing {
+        phases,
+        start,
+        lost,
+        ..
+    } = standing;
+    let report = Report::new(
         ended.end,
         ended.stat,
         phases.into_steps(),
         start.elapsed().as_secs_f64(),
-    ))
+    );
+    Ok(report.with_loss(lost))
 }
 
 /// How many steps of the start are not a machine's.
@@ -101,6 +108,8 @@ struct Standing {
     resets: u64,
     /// Whether the next machine begins paused.
     paused: bool,
+    /// The code of changes that an image lost.
+    lost: Option<ExitCode>,
 }
 
 impl Standing {
@@ -136,6 +145,7 @@ impl Standing {
             start,
             resets: 0,
             paused: false,
+            lost: None,
         })
     }
 
@@ -149,6 +159,7 @@ impl Standing {
             image: source.map(Source::disk).transpose()?,
             seed: self.seed.as_ref().map(File::try_clone).transpose()?,
         };
+        let image = disks.image.clone();
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
         let memory = make_memory(args, &vm)?;
         self.phases.done("memory");
@@ -173,9 +184,21 @@ impl Standing {
         }
         let main_loop = built.start(self, args, &vm)?;
         let mut ended = main_loop.run(stdio)?;
+        self.close(image, ended.stopped);
         ended.end = ended.end.of_kernel(bootargs.panic_is_warm);
         self.phases.done("run");
         Ok(ended)
+    }
+
+    /// Closes the image's disk of a machine that has ended. What it loses is told now, and at the end.
+    fn close(&mut self, disk: Option<Arc<dyn Image>>, idle: bool) {
+        let (Some(source), Some(disk)) = (&self.image, disk) else {
+            return;
+        };
+        if let Err(refusal) = source.close(&*disk, idle) {
+            log::error!("{refusal}");
+            self.lost = Some(refusal.code);
+        }
     }
 
     fn console(&mut self, choice: &Choice) -> Result<Option<OwnedFd>, Refusal> {
@@ -308,6 +331,10 @@ impl Built {
             shared,
             vcpus: threads,
             io: self.io,
+            io_patience: match &standing.image {
+                Some(image) if image.needs_check() => IMAGE_PATIENCE,
+                _ => PATIENCE,
+            },
             uart: self.uart,
             clock: self.clock,
             outside: &mut standing.outside,

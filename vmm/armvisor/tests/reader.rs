@@ -3,16 +3,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use armvisor::disk::Kind;
 use armvisor::image::{ImageOptions, Source};
+use armvisor::outcome::ExitCode;
 use armvisor::reader::Reader;
+use armvisor::sys::signal::EndSignals;
 use disks::*;
 use tempfile::TempDir;
 use vm_memory::VolatileSlice;
@@ -294,9 +298,13 @@ fn tables_of_a_qcow2_that_take_too_long_are_not_checked_for_ever() {
 
 /// A program that is no reader, but says `reply`.
 fn liar(folder: &Path, reply: &str) -> Reader {
-    let program = folder.join("liar");
+    script(folder, &format!("cat >/dev/null\n{reply}"))
+}
+
+fn script(folder: &Path, words: &str) -> Reader {
+    let program = folder.join("script");
     // Another process writes it: none that is started meanwhile has it open.
-    let script = format!("#!/bin/sh\ncat >/dev/null\n{reply}\n");
+    let script = format!("#!/bin/sh\n{words}\n");
     let mut shell = Command::new("/bin/sh")
         .args(["-c", "cat >$0 && chmod +x $0"])
         .arg(&program)
@@ -352,6 +360,161 @@ fn a_reader_that_was_taken_over_is_not_believed() {
         .boot(&open(&path, false), ROOM)
         .unwrap_err();
     assert!(dead.to_string().contains("are damaged, or take"), "{dead}");
+    for (end, text) in [
+        (
+            "kill -KILL $$",
+            "a.img: the process that reads it was killed; give the kernel",
+        ),
+        (
+            "exit 100",
+            "a.img: the process that is to read it cannot limit itself on this host",
+        ),
+    ] {
+        let refusal = liar(folder.path(), end).boot(&open(&path, false), ROOM);
+        let said = refusal.unwrap_err().to_string();
+        assert!(said.contains(text), "{said}");
+    }
+}
+
+/// The reader, started by a shell that does this before.
+fn after(folder: &Path, words: &str) -> Reader {
+    let start = format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_armvisor"));
+    script(folder, &format!("{words}\n{start}"))
+}
+
+#[test]
+fn limits_that_are_lower_already_stay() {
+    let (folder, path) = saved(&debian());
+    let few = after(
+        folder.path(),
+        "ulimit -v 400000; ulimit -n 64; ulimit -f 600000",
+    );
+    few.boot(&open(&path, false), ROOM).unwrap();
+    let none = after(folder.path(), "ulimit -n 3");
+    assert!(none.boot(&open(&path, false), ROOM).is_err());
+}
+
+#[test]
+fn a_path_need_not_be_text() {
+    let (folder, path) = saved(&debian());
+    let name = OsStr::from_bytes(b"\xff\xfe.img");
+    let other = folder.path().join(name);
+    fs::rename(path, &other).unwrap();
+    let boot = reader(20).boot(&open(&other, false), ROOM).unwrap();
+    assert!(
+        boot.kernel
+            .name
+            .as_os_str()
+            .as_bytes()
+            .ends_with(b"/\xff\xfe.img:/boot/vmlinuz-6.12")
+    );
+}
+
+#[test]
+fn the_reader_has_no_file_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, pid) = (folder.path().join("a.qcow2"), folder.path().join("pid"));
+    large_qcow2(&path);
+    let source = open(&path, false);
+    let words = format!("exec 9</etc/passwd; echo $$ >{}", pid.display());
+    let slow = Reader {
+        seconds: 2,
+        ..after(folder.path(), &words)
+    };
+    let mut closed = false;
+    std::thread::scope(|scope| {
+        let check = scope.spawn(|| slow.check(&source));
+        while !closed && !check.is_finished() {
+            let pid = fs::read_to_string(&pid).unwrap_or_default();
+            let open =
+                |number: u32| Path::new(&format!("/proc/{}/fd/{number}", pid.trim())).exists();
+            // Its program has begun, and its standard input is still open.
+            let exe = fs::read_link(format!("/proc/{}/exe", pid.trim()));
+            let begun = exe.is_ok_and(|exe| exe.ends_with("armvisor"));
+            closed = begun && !open(9) && open(0);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(check.join().unwrap().is_err());
+    });
+    assert!(closed);
+}
+
+#[test]
+fn a_reader_that_waits_for_its_storage_is_not_waited_for() {
+    let (folder, path) = saved(&[0; 4096]);
+    for wait in ["exec sleep 100", "exec >&-; exec sleep 100"] {
+        let slow = Reader {
+            patience: Duration::from_secs(1),
+            ..liar(folder.path(), wait)
+        };
+        let begin = Instant::now();
+        let refusal = slow.boot(&open(&path, false), ROOM).unwrap_err();
+        assert!(begin.elapsed() < Duration::from_secs(50));
+        assert_eq!(refusal.code, ExitCode::Host);
+        let said = refusal.to_string();
+        assert!(
+            said.ends_with("a.img: reading it took longer than 1 s; is its storage there?"),
+            "{said}"
+        );
+    }
+}
+
+/// What a process blocks, by the bits of its signals.
+fn blocked(process: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+    u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
+}
+
+#[test]
+fn a_signal_that_ends_the_program_ends_the_reader() {
+    let (folder, path) = saved(&[0; 4096]);
+    let slow = liar(folder.path(), "exec sleep 100");
+    let source = open(&path, false);
+    let _signals = EndSignals::new().unwrap();
+    assert_ne!(blocked("thread-self") & 1 << (libc::SIGTERM - 1), 0);
+    // SAFETY: the call has no memory effects.
+    let thread = unsafe { libc::pthread_self() };
+    // SAFETY: the signal is blocked in this thread, and goes to no other.
+    unsafe { libc::pthread_kill(thread, libc::SIGTERM) };
+    let begin = Instant::now();
+    let refusal = slow.boot(&source, ROOM).unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(50));
+    assert_eq!(refusal.code, ExitCode::Terminated);
+    assert!(
+        refusal
+            .to_string()
+            .ends_with("a.img: signal 15 came while it was read")
+    );
+}
+
+#[test]
+fn holes_of_an_initrd_take_no_memory_of_the_host() {
+    let link = [0; 100];
+    let files: [(&str, &[u8]); 3] = [
+        ("boot/grub/grub.cfg", GRUB_CFG.as_bytes()),
+        ("boot/vmlinuz-6.12", b"kernel"),
+        ("boot/initrd.img-6.12", &link),
+    ];
+    for (size, fits) in [(256 << 20, true), (600 << 20, false)] {
+        let disk = ext4_with(&["-O", "^metadata_csum"], &files, |image| {
+            let field = format!("set_inode_field /boot/initrd.img-6.12 size {size}");
+            debugfs(image, &field);
+        });
+        let (_folder, path) = saved(&disk);
+        let boot = reader(20).boot(&open(&path, false), 64 << 30);
+        let initrd = boot.map(|boot| boot.initrd.unwrap());
+        match initrd {
+            Ok(initrd) => {
+                let data = initrd.file.metadata().unwrap();
+                assert!(fits && initrd.len == size && data.blocks() * 512 < MIB);
+            }
+            Err(refusal) => {
+                let said = refusal.to_string();
+                assert!(!fits && said.contains("more than 536870912"), "{said}");
+            }
+        }
+    }
 }
 
 #[test]

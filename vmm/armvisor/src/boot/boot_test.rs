@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! Boot menus in disks that are made here, good ones and damaged ones.
 
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 
 use armvisor_devices::block::RawImage;
 
@@ -17,10 +17,7 @@ fn look(data: &[u8]) -> Result<(Found, String, String), String> {
     file.write_all(data).unwrap();
     let image = Arc::new(RawImage::new(file, true).unwrap());
     let [kernel, initrd] = [(); 2].map(|()| tempfile::tempfile().unwrap());
-    let target = |file: &File, limit| Target {
-        file: file.try_clone().unwrap(),
-        limit,
-    };
+    let target = |file: &File, limit| Target::new(file.try_clone().unwrap(), limit);
     let found = search(image, target(&kernel, 4 << 20), target(&initrd, 1 << 20))?;
     let content = |mut file: File, len| {
         let mut text = String::new();
@@ -65,7 +62,7 @@ fn a_saved_default_in_a_submenu_is_followed_through_links() {
     ]);
     // The disk has no table.
     let (found, kernel, initrd) = look(&root).unwrap();
-    assert_eq!((&*kernel, &*initrd), ("old kernel", "old initrd, more"));
+    assert_eq!((&*kernel, &*initrd), ("old kernel", "old initrd\0\0, more"));
     assert_eq!(found.words, "root=/dev/vda1 two words");
 }
 

@@ -8,12 +8,13 @@
 #[cfg(test)]
 mod boot_test;
 mod menu;
+mod target;
 mod tree;
 mod window;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Refusal;
 use menu::Entry;
+pub use target::Target;
 use tree::Tree;
 use window::Window;
 
@@ -78,15 +80,6 @@ pub struct Part {
     pub name: String,
     /// How many bytes were copied.
     pub len: u64,
-}
-
-/// A file to copy to.
-#[derive(Debug)]
-pub struct Target {
-    /// The file.
-    pub file: File,
-    /// How many bytes it takes.
-    pub limit: u64,
 }
 
 /// Finds what the image boots by default, and copies it out. The error is the end of a sentence.
@@ -152,15 +145,13 @@ fn load(
     let searched = trees.iter().filter(|tree| tree.uuid() == wanted);
     let order: Vec<&Tree> = searched.chain(trees.get(home)).chain(trees).collect();
     let copy_all = |paths: &[String], mut to: Target| -> Result<Part, String> {
-        let mut len = 0;
         for name in paths {
-            let copied = copy(&order, name, &mut to.file, to.limit - len);
-            len +=
-                copied.map_err(|error| format!("boots {name}, which cannot be read: {error}"))?;
+            let copied = to.align().and_then(|()| copy(&order, name, &mut to));
+            copied.map_err(|error| format!("boots {name}, which cannot be read: {error}"))?;
         }
         Ok(Part {
             name: paths.join(" "),
-            len,
+            len: to.len(),
         })
     };
     Ok(Found {
@@ -174,17 +165,16 @@ fn load(
 }
 
 /// Copies from the first file system that has the file, under its name or as a part of /boot.
-fn copy(trees: &[&Tree], name: &str, to: &mut File, limit: u64) -> io::Result<u64> {
+fn copy(trees: &[&Tree], name: &str, to: &mut Target) -> io::Result<()> {
     let mut first = None;
-    let start = to.stream_position()?;
     let name = format!("/{}", name.trim_start_matches('/'));
     for path in [name.clone(), format!("/boot{name}")] {
         for tree in trees {
-            match tree.copy(&path, to, limit) {
-                Ok(copied) => return Ok(copied),
+            let room = to.room();
+            match tree.copy(&path, &mut to.part(), room) {
+                Ok(copied) => return to.keep(copied),
                 Err(error) => {
                     first.get_or_insert(error);
-                    to.seek(SeekFrom::Start(start))?;
                 }
             }
         }

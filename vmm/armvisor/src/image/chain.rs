@@ -17,7 +17,7 @@ use imago::format::gate::ImplicitOpenGate;
 use imago::{FormatAccess, StorageOpenOptions};
 
 use crate::disk::shell_word;
-use crate::open::{Identity, Problem, REGULAR_FILE, check, identity};
+use crate::open::{Identity, Problem, REGULAR_FILE, check, identity, identity_at};
 use crate::outcome::Refusal;
 use crate::sys::lock_file;
 
@@ -28,6 +28,8 @@ const WHAT: &str = "backing file";
 pub struct Backing {
     /// Its path without links: names in it are relative to its folder.
     pub path: PathBuf,
+    /// Its path as the user wrote it, from the root.
+    pub given: PathBuf,
     /// The file, open to be read.
     pub file: File,
     id: Identity,
@@ -41,7 +43,7 @@ impl Backing {
             let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
             let file = File::options().read(true).custom_flags(flags).open(&real)?;
             check(&file.metadata()?, REGULAR_FILE)?;
-            Ok(Self::new(real, file)?)
+            Ok(Self::new(real, std::path::absolute(path)?, file)?)
         });
         let backing = opened.map_err(|problem| problem.refusal(WHAT, path))?;
         let subject = format!("{WHAT} {}", path.display());
@@ -50,15 +52,22 @@ impl Backing {
     }
 
     /// Takes an open file.
-    pub fn new(path: PathBuf, file: File) -> io::Result<Self> {
+    pub fn new(path: PathBuf, given: PathBuf, file: File) -> io::Result<Self> {
         let id = identity(&file.metadata()?);
-        Ok(Backing { path, file, id })
+        Ok(Backing {
+            path,
+            given,
+            file,
+            id,
+        })
     }
 }
 
 /// What an image may open.
 #[derive(Clone, Debug)]
 pub(super) struct Gate<'a> {
+    /// The path of the user's image.
+    image: &'a Path,
     allowed: &'a [Backing],
     /// The files from the user's image to the one that is opened now.
     chain: Vec<Identity>,
@@ -69,15 +78,16 @@ pub(super) struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    /// For the image with this identity. What is refused is told to `said`.
+    /// For the image with this path and identity. What is refused is told to `said`.
     pub(super) fn new(
         allowed: &'a [Backing],
-        image: Identity,
+        (image, id): (&'a Path, Identity),
         said: &'a RefCell<Option<String>>,
     ) -> Self {
         Gate {
+            image,
             allowed,
-            chain: vec![image],
+            chain: vec![id],
             opened: None,
             said,
         }
@@ -89,26 +99,41 @@ impl<'a> Gate<'a> {
     }
 
     fn find(&self, name: &Path) -> io::Result<&'a Backing> {
-        let data = name.metadata().map_err(|error| {
-            self.refuse(format!(
-                "names {}, which cannot be found ({error}); put it there, or write its new place into the \
-                 image with 'qemu-img rebase -u -b FILE'",
-                name.display()
-            ))
-        })?;
-        let id = identity(&data);
-        if self.chain.contains(&id) {
+        let id = self.look(name)?;
+        if id.is_some_and(|id| self.chain.contains(&id)) {
             return Err(self.refuse(format!(
                 "names {}, which it is or which led to it, so it has no end; 'qemu-img rebase' mends it",
                 name.display()
             )));
         }
-        let found = self.allowed.iter().find(|backing| backing.id == id);
+        let found = self.allowed.iter().find(|backing| Some(backing.id) == id);
         found.ok_or_else(|| {
             self.refuse(format!(
                 "names the file {}; if it may read that, add '--backing {}'",
                 name.display(),
                 shell_word(name)
+            ))
+        })
+    }
+
+    /// Which file a name may be; None where none is allowed. The host's storage is asked only where the
+    /// name is not that of a file that is open: it may not be there, and then does not answer.
+    fn look(&self, name: &Path) -> io::Result<Option<Identity>> {
+        if name == self.image {
+            return Ok(self.chain.first().copied());
+        }
+        let mut allowed = self.allowed.iter();
+        if let Some(backing) = allowed.find(|it| name == it.path || name == it.given) {
+            return Ok(Some(backing.id));
+        }
+        if self.allowed.is_empty() {
+            return Ok(None);
+        }
+        identity_at(name).map(Some).map_err(|error| {
+            self.refuse(format!(
+                "names {}, which cannot be found ({error}); put it there, or write its new place into the \
+                 image with 'qemu-img rebase -u -b FILE'",
+                name.display()
             ))
         })
     }

@@ -5,10 +5,11 @@
 //! library panics, the image is given up: what it has in memory is not written any more, and the
 //! image's lock is released.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use armvisor_devices::block::Image;
 use imago::FormatAccess;
@@ -23,6 +24,9 @@ const BLOCK: u64 = 4096;
 /// Zeroes written at a time where the format has no other way.
 const ZEROES: usize = 64 << 10;
 
+/// Regions that are remembered; one that is forgotten costs a look more.
+const REGIONS: usize = 1 << 20;
+
 /// An open image.
 #[derive(Debug)]
 pub(super) struct FormatImage {
@@ -32,17 +36,50 @@ pub(super) struct FormatImage {
     can_discard: bool,
     /// The image's file, if its lock is this disk's alone.
     locked: Option<File>,
+    /// The bytes of a region, which one table of a qcow2 maps, if the image is to survive our end.
+    region: Option<u64>,
+    /// The regions whose tables are counted in the file.
+    counted: Mutex<HashSet<u64>>,
 }
 
 impl FormatImage {
-    pub(super) fn new(access: FormatAccess<Storage>, locked: Option<File>) -> Self {
+    pub(super) fn new(
+        access: FormatAccess<Storage>,
+        locked: Option<File>,
+        region: Option<u64>,
+    ) -> Self {
         let can_discard = access.inner().writable() && access.inner().zero_granularity().is_some();
         FormatImage {
             bytes: access.size(),
             can_discard,
             access: RwLock::new(Some(access)),
             locked,
+            region,
+            counted: Mutex::default(),
         }
+    }
+
+    /// Has the table of a region that was `changed` counted in the file. The library links a new table
+    /// in the file at once, and keeps its count in memory (imago 0.2.6): were we killed then, the image
+    /// would not be in order.
+    fn count(&self, offset: u64, len: u64, changed: io::Result<()>) -> io::Result<()> {
+        let Some(region) = self.region.filter(|_| len > 0) else {
+            return changed;
+        };
+        let regions = offset / region..=(offset + len - 1) / region;
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if regions.clone().all(|region| counted.contains(&region)) {
+            return changed;
+        }
+        // What failed may have added a table, too.
+        let written = self.shared(|access| access.flush());
+        if written.is_ok() {
+            if counted.len() >= REGIONS {
+                counted.clear();
+            }
+            counted.extend(regions.take(REGIONS));
+        }
+        changed.and(written)
     }
 
     fn shared<T>(
@@ -84,7 +121,9 @@ impl FormatImage {
         let mut done = 0;
         while done < len {
             let step = (len - done).min(ZEROES as u64);
-            self.shared(|access| access.write(&zeroes[..step as usize], offset + done))?;
+            let written =
+                self.shared(|access| access.write(&zeroes[..step as usize], offset + done));
+            self.count(offset + done, step, written)?;
             done += step;
         }
         Ok(())
@@ -117,7 +156,9 @@ impl Image for FormatImage {
 
     fn write(&self, from: Vec<VolatileSlice>, offset: u64) -> io::Result<()> {
         let (vector, _guard) = IoVector::from_volatile_slice(&from);
-        self.shared(|access| access.writev(vector, offset))
+        let len = vector.len();
+        let done = self.shared(|access| access.writev(vector, offset));
+        self.count(offset, len, done)
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -128,7 +169,8 @@ impl Image for FormatImage {
     }
 
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.alone(|access| access.discard_to_any(offset, len))
+        let done = self.alone(|access| access.discard_to_any(offset, len));
+        self.count(offset, len, done)
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, unmap: bool) -> io::Result<()> {
@@ -141,8 +183,15 @@ impl Image for FormatImage {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 self.write_zero_bytes(offset, len)
             }
-            done => done,
+            done => self.count(offset, len, done),
         }
+    }
+
+    fn close(&self) -> io::Result<()> {
+        let done = self.flush();
+        let mut access = self.access.write().unwrap_or_else(PoisonError::into_inner);
+        drop(access.take());
+        done
     }
 }
 
@@ -188,7 +237,7 @@ mod tests {
         let storage = Storage::from_open_file(file.try_clone().unwrap(), how).unwrap();
         let raw = Raw::builder(storage).write(true);
         let raw = raw.open(imago::DenyImplicitOpenGate::default()).unwrap();
-        let image = FormatImage::new(FormatAccess::new(raw), Some(file));
+        let image = FormatImage::new(FormatAccess::new(raw), Some(file), None);
         assert!(lock_file(&other, true).is_err());
         let failed = image.shared::<()>(|_| panic!("as the library does where a table is damaged"));
         assert_eq!(failed.unwrap_err().to_string(), given_up().to_string());

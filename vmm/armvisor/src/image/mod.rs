@@ -13,6 +13,8 @@ mod format;
 mod image_test;
 mod probed;
 mod qcow2;
+#[cfg(test)]
+mod qcow2_test;
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -160,13 +162,37 @@ impl Source {
         Ok(Arc::new(FormatImage::new(
             access,
             self.writable().then_some(file),
+            self.needs_check()
+                .then(|| qcow2::region(&self.file))
+                .transpose()
+                .map_err(failed)?,
         )))
+    }
+
+    /// Writes what a machine's disk, which is `idle` now, still has in memory. The changes of an ephemeral
+    /// image are nobody's loss.
+    pub fn close(&self, disk: &dyn Image, idle: bool) -> Result<(), Refusal> {
+        if !self.writable() {
+            return Ok(());
+        }
+        let closed = match idle {
+            true => disk.close(),
+            false => Err(io::Error::other("the host does not finish a request")),
+        };
+        closed.map_err(|error| {
+            let mut problem = format!("its last changes are lost: {error}");
+            if self.kind == Kind::Qcow2 && !problem.contains(';') {
+                let path = disk::shell_word(&self.path);
+                problem.push_str(&format!("; 'qemu-img check {path}' says what is damaged"));
+            }
+            Refusal::host(subject(&self.path), problem)
+        })
     }
 
     /// The disk as the next machine will find it, to be read only.
     pub fn contents(&self) -> io::Result<Arc<dyn Image>> {
         let access = self.access(false, false)?;
-        Ok(Arc::new(FormatImage::new(access, None)))
+        Ok(Arc::new(FormatImage::new(access, None, None)))
     }
 
     /// The format's driver; of an ephemeral image with the overlay in front of it, which the first
@@ -190,7 +216,8 @@ impl Source {
 
     fn open_format(&self, writable: bool) -> io::Result<FormatAccess<Storage>> {
         let said = RefCell::new(None);
-        let gate = Gate::new(&self.backing, identity(&self.file.metadata()?), &said);
+        let id = identity(&self.file.metadata()?);
+        let gate = Gate::new(&self.backing, (&self.real, id), &said);
         let storage = storage(&self.file, writable, Some(&self.real))?;
         let opened = match self.kind {
             Kind::Raw => {

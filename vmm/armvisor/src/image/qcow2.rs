@@ -3,9 +3,11 @@
 //!
 //! The library believes the counts of references: it gives out a cluster whose count is 0, be it the
 //! header's own, and has no end where the first block of counts is missing (imago 0.2.6). So all that
-//! is in use must be counted, and no table may be the guest's data, which would let the guest write
-//! it. The guest's tables are read, its data is not.
+//! is in use must be counted as often as it is used, and no table may be the guest's data, which would
+//! let the guest write it. The guest's tables are read, its data is not. Each block of counts is read
+//! once and kept, as the entries of an image that has aged lead anywhere.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -17,10 +19,10 @@ use crate::disk::shell_word;
 /// The bits of an entry that are an offset.
 const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
 const COMPRESSED: u64 = 1 << 62;
+/// Nothing else uses the cluster, so it is written where it is.
+const COPIED: u64 = 1 << 63;
 /// Entries of the L1 table and of the table of counts, as the library has it.
 const MOST_ENTRIES: u64 = 4 << 20;
-/// Blocks of counts that are kept in memory.
-const BLOCKS_KEPT: usize = 64;
 
 /// Why an image is not written.
 enum Damage {
@@ -79,6 +81,16 @@ pub(super) fn check_tables(file: &File, path: &Path) -> Result<(), String> {
     }
 }
 
+/// How many bytes of the disk one L2 table maps.
+pub(super) fn region(file: &File) -> io::Result<u64> {
+    let mut bits = [0; 4];
+    file.read_exact_at(&mut bits, 20)?;
+    match u32::from_be_bytes(bits) {
+        bits @ 9..=21 => Ok(1 << (2 * bits - 3)),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 fn header(file: &File) -> Result<[u8; 104], String> {
     let mut head = [0; 104];
     match file.read_exact_at(&mut head, 0) {
@@ -113,7 +125,8 @@ struct Tables<'a> {
     l1: Vec<u64>,
     /// The table of counts: the blocks' offsets.
     counts: Vec<u64>,
-    blocks: HashMap<u64, Vec<u8>>,
+    /// The blocks that were needed, by their places in that table.
+    blocks: HashMap<u64, Counts>,
     /// Clusters that hold tables.
     tables: HashSet<u64>,
 }
@@ -185,13 +198,17 @@ impl<'a> Tables<'a> {
     }
 
     fn check(&mut self) -> Result<(), Damage> {
+        let l1 = std::mem::take(&mut self.l1);
+        let l2s: HashMap<u64, bool> = l1
+            .iter()
+            .map(|entry| ((entry & OFFSET) >> self.cluster_bits, entry & COPIED != 0))
+            .collect();
         for cluster in self.tables.clone() {
-            self.must_count(cluster)?;
+            self.refer(cluster, l2s.get(&cluster).copied().unwrap_or_default())?;
         }
         let cluster = self.cluster() as usize;
         let mut bytes = vec![0; cluster];
-        for entry in self.l1.clone() {
-            let offset = entry & OFFSET;
+        for offset in l1.into_iter().map(|entry| entry & OFFSET) {
             if offset == 0 {
                 continue;
             }
@@ -219,42 +236,139 @@ impl<'a> Tables<'a> {
             if self.tables.contains(&cluster) {
                 return Err(Damage::Wrong("a table is the guest's data, too"));
             }
-            self.must_count(cluster)?;
+            self.refer(cluster, entry & COPIED != 0)?;
         }
         Ok(())
     }
 
-    fn must_count(&mut self, cluster: u64) -> Result<(), Damage> {
-        match self.count(cluster)? {
-            true => Ok(()),
-            false => Err(Damage::Wrong("it does not count all that is in use")),
+    /// Notes a use of the cluster, which says whether it is the only one.
+    fn refer(&mut self, cluster: u64, only: bool) -> Result<(), Damage> {
+        let uncounted = Err(Damage::Wrong("it does not count all that is in use"));
+        let per_block = (self.cluster_bits + 3) - self.order;
+        let index = cluster >> per_block;
+        let block = self.counts.get(index as usize).copied();
+        let Some(block) = block.filter(|block| *block != 0) else {
+            return uncounted;
+        };
+        let counts = match self.blocks.entry(index) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let mut bytes = vec![0; 1 << self.cluster_bits];
+                self.file.read_exact_at(&mut bytes, block)?;
+                new.insert(Counts::new(bytes, self.order))
+            }
+        };
+        match counts.take((cluster & ((1 << per_block) - 1)) as usize) {
+            Taken::None => uncounted,
+            Taken::Last => Ok(()),
+            Taken::OneOfMany if only => Err(Damage::Wrong(
+                "what it says is used once is used more often",
+            )),
+            Taken::OneOfMany => Ok(()),
+        }
+    }
+}
+
+/// A block of counts, from which all that is found to be in use is taken.
+struct Counts {
+    bytes: Vec<u8>,
+    /// Counts are 1 << this many bits wide.
+    order: u32,
+    /// A bit for each cluster: something was taken.
+    taken: Vec<u64>,
+}
+
+/// What taking one from a count has found.
+enum Taken {
+    /// Nothing was left.
+    None,
+    /// It was 1, and is 0.
+    Last,
+    /// The cluster has more users.
+    OneOfMany,
+}
+
+impl Counts {
+    fn new(bytes: Vec<u8>, order: u32) -> Self {
+        let clusters = (bytes.len() * 8) >> order;
+        Counts {
+            bytes,
+            order,
+            taken: vec![0; clusters.div_ceil(64)],
         }
     }
 
-    /// Whether a cluster's count is other than 0.
-    fn count(&mut self, cluster: u64) -> Result<bool, Damage> {
-        let per_block = (self.cluster_bits + 3) - self.order;
-        let block = self.counts.get((cluster >> per_block) as usize).copied();
-        let Some(block) = block.filter(|block| *block != 0) else {
-            return Ok(false);
-        };
-        if !self.blocks.contains_key(&block) {
-            if self.blocks.len() >= BLOCKS_KEPT {
-                self.blocks.clear();
-            }
-            let mut bytes = vec![0; self.cluster() as usize];
-            self.file.read_exact_at(&mut bytes, block)?;
-            self.blocks.insert(block, bytes);
+    fn take(&mut self, index: usize) -> Taken {
+        let left = self.left(index);
+        if left == 0 {
+            return Taken::None;
         }
-        let bytes = &self.blocks[&block];
-        let bit = (cluster & ((1 << per_block) - 1)) as usize * (1 << self.order);
+        self.set(index, left - 1);
+        let word = &mut self.taken[index / 64];
+        let before = *word & 1 << (index % 64) != 0;
+        *word |= 1 << (index % 64);
+        match left {
+            1 if !before => Taken::Last,
+            _ => Taken::OneOfMany,
+        }
+    }
+
+    /// The bytes of a count, and where it is in them.
+    fn place(&self, index: usize) -> (std::ops::Range<usize>, usize, u64) {
         let width = 1_usize << self.order;
-        if width < 8 {
-            let mask = (1_u8 << width) - 1;
-            return Ok(bytes[bit / 8] >> (bit % 8) & mask != 0);
-        }
-        Ok(bytes[bit / 8..(bit + width) / 8]
+        let bit = index * width;
+        let bytes = bit / 8..(bit + width).div_ceil(8);
+        (bytes, bit % 8, u64::MAX >> (64 - width))
+    }
+
+    fn left(&self, index: usize) -> u64 {
+        let (bytes, shift, mask) = self.place(index);
+        let value = self.bytes[bytes]
             .iter()
-            .any(|byte| *byte != 0))
+            .fold(0, |value, byte| value << 8 | u64::from(*byte));
+        value >> shift & mask
+    }
+
+    fn set(&mut self, index: usize, count: u64) {
+        let (bytes, shift, mask) = self.place(index);
+        if mask < 0xff {
+            let byte = &mut self.bytes[bytes.start];
+            *byte = *byte & !((mask as u8) << shift) | (count as u8) << shift;
+        } else {
+            let width = bytes.len();
+            self.bytes[bytes].copy_from_slice(&count.to_be_bytes()[8 - width..]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_widths_are_taken_one_by_one() {
+        for order in 0..=6 {
+            let mut counts = Counts::new(vec![0; 512], order);
+            let last = ((512 * 8) >> order) - 1;
+            let most = if order == 0 { 1 } else { 3 };
+            for index in [0, 1, 13, last] {
+                counts.set(index, most);
+            }
+            for index in [0, 1, 13, last] {
+                for left in (1..=most).rev() {
+                    assert_eq!(counts.left(index), left, "order {order}");
+                    let only = matches!(counts.take(index), Taken::Last);
+                    assert_eq!(only, most == 1);
+                }
+                assert!(matches!(counts.take(index), Taken::None));
+            }
+            assert_eq!(
+                (counts.left(2), counts.left(12), counts.left(14)),
+                (0, 0, 0)
+            );
+        }
+        // QEMU's order of bits and bytes.
+        assert_eq!(Counts::new(vec![0x21; 512], 2).left(1), 2);
+        assert_eq!(Counts::new(vec![1, 2, 3, 4], 4).left(1), 0x0304);
     }
 }

@@ -62,12 +62,16 @@ pub fn load_open(
     file.read_exact_at(&mut head, 0)
         .map_err(|error| Refusal::open("kernel", path, &error))?;
 
+    let unpack = |range, compression| {
+        let loaded = guarded(|| load_compressed(&file, range, compression, memory));
+        loaded.map_err(refuse)
+    };
     if compressed::is_gzip(&head) {
-        return load_compressed(&file, (0, len), Compression::Gzip, memory).map_err(refuse);
+        return unpack((0, len), Compression::Gzip);
     }
     if let Some(payload) = zboot::Payload::parse(&head).map_err(refuse)? {
         let (range, compression) = payload.check(len).map_err(refuse)?;
-        return load_compressed(&file, range, compression, memory).map_err(refuse);
+        return unpack(range, compression);
     }
     let header = Header::parse(&head).map_err(refuse)?;
     header.check_length(&head, len).map_err(refuse)?;
@@ -153,6 +157,12 @@ fn spliced(file: &File, len: u64, memory: &GuestMemory, to: GuestAddress) -> boo
             false
         }
     }
+}
+
+/// No payload may end us, whatever it does to a decoder.
+fn guarded<T>(unpack: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(unpack))
+        .unwrap_or_else(|_| Err("does not unpack, it is damaged".into()))
 }
 
 fn load_compressed(

@@ -8,14 +8,18 @@
 //! It may have been taken over by what it read, so its answer is hostile, too.
 
 mod child;
+mod wait;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -23,18 +27,22 @@ use serde::{Deserialize, Serialize};
 use crate::boot::{Boot, BootFile, Found, Part};
 use crate::disk::Kind;
 use crate::image::{Source, convert};
-use crate::outcome::Refusal;
+use crate::outcome::{ExitCode, Refusal};
 use crate::size::MIB;
+use wait::Outcome;
 
 pub use child::serve;
 
 /// The command that makes this program the reader. It is for nobody to type, so no help has it.
 const COMMAND: &str = "read-image";
-/// Bytes of a request, and of a reply.
+/// The exit code of a reader that cannot limit itself, so it has read nothing.
+const UNLIMITED: u8 = 100;
+/// Bytes of a reply.
 const LONGEST: u64 = 64 << 10;
 /// Of a path in the image, of a sentence, and of the kernel's words, which has fewer than 2048.
 const LONGEST_TEXT: usize = 4096;
-const KERNEL_LIMIT: u64 = 512 * MIB;
+/// Of a kernel, and of an initrd, which the reader has in memory.
+const FILE_LIMIT: u64 = 512 * MIB;
 
 /// Whether this process is a reader.
 pub fn is_asked(command: Option<&OsStr>) -> bool {
@@ -50,6 +58,8 @@ pub struct Reader {
     pub seconds: u64,
     /// Address space in bytes.
     pub memory: u64,
+    /// How long it may take by the clock: storage that is not there takes no CPU time.
+    pub patience: Duration,
 }
 
 impl Default for Reader {
@@ -58,6 +68,7 @@ impl Default for Reader {
             program: "/proc/self/exe".into(),
             seconds: 20,
             memory: 512 * MIB,
+            patience: Duration::from_secs(60),
         }
     }
 }
@@ -68,12 +79,33 @@ struct Request {
     task: Task,
     seconds: u64,
     memory: u64,
-    path: PathBuf,
-    real: PathBuf,
+    /// Paths are bytes, which need not be text.
+    path: Vec<u8>,
+    real: Vec<u8>,
     kind: Kind,
     file: i32,
-    backing: Vec<(PathBuf, i32)>,
+    backing: Vec<BackingFile>,
     overlay: Option<i32>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct BackingFile {
+    path: Vec<u8>,
+    given: Vec<u8>,
+    number: i32,
+}
+
+impl Request {
+    /// All the descriptors that the reader needs.
+    fn files(&self) -> Vec<i32> {
+        let task = match self.task {
+            Task::Check => Vec::new(),
+            Task::Boot { kernel, initrd } => vec![kernel.0, initrd.0],
+        };
+        let backing = self.backing.iter().map(|file| file.number);
+        let all = task.into_iter().chain(backing).chain(self.overlay);
+        all.chain([self.file]).collect()
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -106,12 +138,13 @@ impl Reader {
     /// Reads what the image boots by default. `room` is the guest's memory, which an initrd must fit in.
     pub fn boot(&self, source: &Source, room: u64) -> Result<Boot, Refusal> {
         const INSTEAD: &str = "give the kernel with '--kernel' (and '--initrd', '--append')";
+        let room = room.min(FILE_LIMIT);
         let host = |error: io::Error| Refusal::host("memory for the image's kernel", error);
-        let kernel = memory_file("kernel", KERNEL_LIMIT).map_err(host)?;
+        let kernel = memory_file("kernel", FILE_LIMIT).map_err(host)?;
         let initrd = memory_file("initrd", room).map_err(host)?;
         let (to_kernel, to_initrd) = (inherited(&kernel)?, inherited(&initrd)?);
         let task = Task::Boot {
-            kernel: (to_kernel.as_raw_fd(), KERNEL_LIMIT),
+            kernel: (to_kernel.as_raw_fd(), FILE_LIMIT),
             initrd: (to_initrd.as_raw_fd(), room),
         };
         let files = vec![to_kernel, to_initrd];
@@ -135,7 +168,7 @@ impl Reader {
         };
         let has_initrd = found.initrd.is_some();
         let boot = Boot {
-            kernel: label(found.kernel, kernel, KERNEL_LIMIT).ok_or_else(bad)?,
+            kernel: label(found.kernel, kernel, FILE_LIMIT).ok_or_else(bad)?,
             initrd: found.initrd.and_then(|part| label(part, initrd, room)),
             words: found.words,
         };
@@ -154,6 +187,52 @@ impl Reader {
         what: &str,
         instead: &str,
     ) -> Result<Reply, Refusal> {
+        let request = self.request(source, task, &mut files)?;
+        let outcome = self.run(&request).map_err(|error| {
+            let problem = format!("cannot start the reader of images: {error}; is /proc there?");
+            Refusal::host("host", problem)
+        })?;
+        let subject = || format!("image {}", source.path.display());
+        let (reply, status) = match outcome {
+            Outcome::Ended(reply, status) => (reply, status),
+            Outcome::Late => {
+                let problem = format!(
+                    "reading it took longer than {} s; is its storage there?",
+                    self.patience.as_secs()
+                );
+                return Err(Refusal::host(subject(), problem));
+            }
+            Outcome::Signal(number) => {
+                let problem = format!("signal {number} came while it was read");
+                return Err(Refusal::new(
+                    ExitCode::of_signal(number),
+                    subject(),
+                    problem,
+                ));
+            }
+        };
+        if !status.success() {
+            if status.code() == Some(UNLIMITED.into()) {
+                let problem = "the process that is to read it cannot limit itself on this host, so it \
+                               was not read";
+                return Err(Refusal::host(subject(), problem));
+            }
+            let problem = self.cause(status, what);
+            return Err(refuse(&source.path, &format!("{problem}; {instead}")));
+        }
+        serde_json::from_slice(&reply)
+            .ok()
+            .filter(|reply: &Reply| !matches!(reply, Err(text) if text.len() > LONGEST_TEXT))
+            .ok_or_else(|| refuse(&source.path, "its reader gave no answer that makes sense"))
+    }
+
+    /// The request, and in `files` what its numbers stand for.
+    fn request(
+        &self,
+        source: &Source,
+        task: Task,
+        files: &mut Vec<OwnedFd>,
+    ) -> Result<Request, Refusal> {
         let mut pass = |file: &File| -> Result<i32, Refusal> {
             let read_only =
                 read_only(file).map_err(|error| Refusal::open("image", &source.path, &error))?;
@@ -164,62 +243,46 @@ impl Reader {
         };
         let mut backing = Vec::new();
         for file in &source.backing {
-            backing.push((file.path.clone(), pass(&file.file)?));
+            backing.push(BackingFile {
+                path: bytes_of(&file.path),
+                given: bytes_of(&file.given),
+                number: pass(&file.file)?,
+            });
         }
-        let request = Request {
+        Ok(Request {
             task,
             seconds: self.seconds,
             memory: self.memory,
-            path: source.path.clone(),
-            real: source.real.clone(),
+            path: bytes_of(&source.path),
+            real: bytes_of(&source.real),
             kind: source.kind,
             file: pass(&source.file)?,
             backing,
             overlay: source.overlay.as_ref().map(&mut pass).transpose()?,
-        };
-        let (reply, status) = self.run(&request).map_err(|error| {
-            let problem = format!("cannot start the reader of images: {error}; is /proc there?");
-            Refusal::host("host", problem)
-        })?;
-        if !status.success() {
-            let problem = self.cause(status, what);
-            return Err(refuse(&source.path, &format!("{problem}; {instead}")));
-        }
-        serde_json::from_slice(&reply)
-            .ok()
-            .filter(|reply: &Reply| !matches!(reply, Err(text) if text.len() > LONGEST_TEXT))
-            .ok_or_else(|| refuse(&source.path, "its reader gave no answer that makes sense"))
+        })
     }
 
-    fn run(&self, request: &Request) -> io::Result<(Vec<u8>, ExitStatus)> {
-        let mut child = Command::new(&self.program)
+    fn run(&self, request: &Request) -> io::Result<Outcome> {
+        // A file, so that a reader that does not read does not hold us up.
+        let input = File::from(memfd_create("request", MemfdFlags::CLOEXEC)?);
+        let request = serde_json::to_vec(request).map_err(io::Error::other)?;
+        input.write_all_at(&request, 0)?;
+        let child = Command::new(&self.program)
             .arg0("armvisor")
             .arg(COMMAND)
             .env_clear()
-            .stdin(Stdio::piped())
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let (to, from) = (child.stdin.take(), child.stdout.take());
-        let mut reply = Vec::new();
-        let talked = (|| {
-            let request = serde_json::to_vec(request).map_err(io::Error::other)?;
-            to.ok_or(io::ErrorKind::BrokenPipe)?.write_all(&request)?;
-            let from = from.ok_or(io::ErrorKind::BrokenPipe)?;
-            from.take(LONGEST).read_to_end(&mut reply)
-        })();
-        let status = child.wait()?;
-        // Where it has died, its end says more than a broken pipe.
-        if status.success() {
-            talked?;
-        }
-        Ok((reply, status))
+        wait::wait(child, self.patience)
     }
 
     /// Why a reader died.
     fn cause(&self, status: ExitStatus, what: &str) -> String {
         match status.signal() {
-            Some(libc::SIGXCPU | libc::SIGKILL) => {
+            Some(libc::SIGKILL) => "the process that reads it was killed".into(),
+            Some(libc::SIGXCPU) => {
                 format!(
                     "its {what} take too long to read ({} s of CPU)",
                     self.seconds
@@ -231,6 +294,14 @@ impl Reader {
             ),
         }
     }
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_owned()
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    OsString::from_vec(bytes.to_owned()).into()
 }
 
 fn refuse(path: &Path, problem: &str) -> Refusal {

@@ -121,6 +121,23 @@ pub fn peer_uid(socket: &impl AsRawFd) -> io::Result<u32> {
     Ok(cred.uid)
 }
 
+/// Closes what this process inherited, but for the standard files and `keep`. To be called before it
+/// opens a file.
+pub fn close_inherited(keep: &[i32]) -> io::Result<()> {
+    let entries = std::fs::read_dir("/proc/self/fd")?;
+    let numbers: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for number in numbers {
+        if number > 2 && !keep.contains(&number) {
+            // SAFETY: the call touches no memory. No value in this process owns the descriptor, as none
+            // was opened here but the folder's, which is closed already.
+            unsafe { libc::close(number) };
+        }
+    }
+    Ok(())
+}
+
 /// Takes an open-file-description lock on the whole of `file`: exclusive, or shared. Err(WouldBlock)
 /// if another open file has a lock that conflicts.
 pub fn lock_file(file: &std::fs::File, exclusive: bool) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-use vmm_sys_util::signal::{block_signal, create_sigset};
+use vmm_sys_util::signal::{block_signal, create_sigset, unblock_signal};
 
 use super::check;
 
@@ -41,6 +41,25 @@ impl EndSignals {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The number of a blocked ending signal that has come and that nobody has taken yet.
+pub fn pending() -> io::Result<Option<i32>> {
+    // SAFETY: a signal set is plain data, for which all zeroes is a valid value.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is a live signal set, which the call fills.
+    check(unsafe { libc::sigpending(&raw mut set) })?;
+    // SAFETY: the call reads a live signal set.
+    let has = |number: &libc::c_int| unsafe { libc::sigismember(&raw const set, *number) } == 1;
+    Ok(ENDING.into_iter().find(has))
+}
+
+/// Lets the ending signals end this process. A program that this one starts inherits what is blocked.
+pub fn unblock() -> io::Result<()> {
+    for number in ENDING {
+        unblock_signal(number).map_err(|error| io::Error::other(format!("{error:?}")))?;
+    }
+    Ok(())
 }
 
 impl AsRawFd for EndSignals {

@@ -75,6 +75,10 @@ pub trait Image: Debug + Send + Sync {
     fn discard(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Makes these bytes read as zeroes, and gives their storage back if `unmap` and it can.
     fn write_zeroes(&self, offset: u64, len: u64, unmap: bool) -> io::Result<()>;
+    /// Writes what is only in memory. It is the last call.
+    fn close(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A block device (virtio 1.3, 5.2) with an image in sectors of 512 bytes.
