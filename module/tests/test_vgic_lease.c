@@ -258,6 +258,7 @@ static void run_leased(enum av_lease_end how, u32 intid, const struct event *eve
 	CHECK_EQ(vgic.leased, intid >= 32);
 	check_quiet(how);
 	CHECK(!vgic.leased && !av_vgic_lessee(&vgic, 0, 32 + NR_SPIS));
+	CHECK(intid < 32 || !spis[intid - 32].leased);
 	do_events(events, until, EVENTS);
 	observed += is_observed;
 }
