@@ -7,7 +7,7 @@
  *
  * For virtual EL1 it handles: the registers of cpu/rows.h; DAIF and ERET, unless that would unmask
  * a pending interrupt; one firmware call; the CPU interface and timer, as far as irq/ put their
- * state into the register file. For virtual EL0: SVC and BRK.
+ * state into the register file. For virtual EL0: SVC, BRK and what is UNDEFINED there.
  *
  * The exception level changes here only if both levels have the same controls (av_controls_same())
  * and both shadow trees are known (mmu/roots/root.c). All else, errors too, takes the slow path.
