@@ -55,17 +55,22 @@ static __always_inline bool av_controls_suit_host(const struct av_controls *cont
 	       !((controls->sctlr ^ host->sctlr) & AV_SCTLR_A);
 }
 
+#define AV_CONTROLS_TIDCP	BIT_ULL(32)
+#define AV_CONTROLS_EL1		BIT_ULL(33)
+
 /* The inputs that the controls were computed from. */
 struct av_controls_of {
 	u64 sctlr, tcr, cntkctl, cpacr;	/* the guest's */
 	u64 h_sctlr, h_tcr, h_cntkctl;
-	u64 how;			/* AV_STAY_*, tidcp, the level */
+	u64 how;			/* AV_STAY_*, AV_CONTROLS_* */
+	u64 ignored;			/* of how: the level, if both have the same controls */
 };
 
 static __always_inline u64 av_controls_how(const struct av_srf *srf,
 					   const struct av_host_controls *host, unsigned int stay)
 {
-	return stay | (u64)host->tidcp << 32 | (u64)av_srf_el1(srf) << 33;
+	return stay | (host->tidcp ? AV_CONTROLS_TIDCP : 0) |
+	       (av_srf_el1(srf) ? AV_CONTROLS_EL1 : 0);
 }
 
 /* Would av_controls() compute the same values again? PSTATE is not included. */
@@ -74,7 +79,7 @@ static __always_inline bool av_controls_again(const struct av_controls_of *of,
 					      const struct av_host_controls *host,
 					      unsigned int stay)
 {
-	u64 differ = of->how ^ av_controls_how(srf, host, stay);
+	u64 differ = (of->how ^ av_controls_how(srf, host, stay)) & ~of->ignored;
 
 	differ |= (of->sctlr ^ av_srf_get(srf, AV_SCTLR_EL1)) | (of->h_sctlr ^ host->sctlr);
 	differ |= (of->tcr ^ av_srf_get(srf, AV_TCR_EL1)) | (of->h_tcr ^ host->tcr);
@@ -83,8 +88,10 @@ static __always_inline bool av_controls_again(const struct av_controls_of *of,
 	return !differ;
 }
 
+/* same: av_controls_same() for these inputs. */
 static inline void av_controls_note(struct av_controls_of *of, const struct av_srf *srf,
-				    const struct av_host_controls *host, unsigned int stay)
+				    const struct av_host_controls *host, unsigned int stay,
+				    bool same)
 {
 	*of = (struct av_controls_of) {
 		.sctlr = av_srf_get(srf, AV_SCTLR_EL1),
@@ -95,6 +102,7 @@ static inline void av_controls_note(struct av_controls_of *of, const struct av_s
 		.h_tcr = host->tcr,
 		.h_cntkctl = host->cntkctl,
 		.how = av_controls_how(srf, host, stay),
+		.ignored = same ? AV_CONTROLS_EL1 : 0,
 	};
 }
 

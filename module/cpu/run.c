@@ -244,8 +244,8 @@ static void stay(struct av_vcpu *vcpu, const struct av_entry *entry, bool fp)
 		av_controls_pstate(srf, how);
 	} else {
 		av_controls(&vcpu->sw->priv->guest, srf, &host, how);
-		av_controls_note(&cpu->controls_of, srf, &host, how);
 		cpu->modes_same = av_controls_same(srf, how);
+		av_controls_note(&cpu->controls_of, srf, &host, how, cpu->modes_same);
 		cpu->suit_host = av_controls_suit_host(&vcpu->sw->priv->guest, &host);
 	}
 	/* The other level has other breakpoints. */

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "cpu/controls.h"
 #include "cpu/hwdebug.h"
+#include "draw.h"
 
 /*
  * From bit 63 down, in nibbles. 0: off, 1: on, h: the host's, g: the guest's, u: the guest's
@@ -222,8 +223,66 @@ static void test_sizes(void)
 		}
 }
 
+/* Few values, so that two sets of inputs often agree. */
+static u64 some(u64 bits)
+{
+	return below(4) ? bits : bits & draw();
+}
+
+static unsigned int random_inputs(struct av_host_controls *host)
+{
+	const u64 user = AV_SCTLR_DZE | AV_SCTLR_UCI | AV_SCTLR_NTWE;
+
+	memset(&srf, 0, sizeof(srf));
+	*host = (struct av_host_controls) {
+		.sctlr = some(AV_SCTLR_M), .tcr = some(BIT_ULL(22)), .cntkctl = some(BIT_ULL(2)),
+		.tidcp = !below(16),
+	};
+	av_srf_set(&srf, AV_SCTLR_EL1, some(user) | (below(2) ? some(AV_SCTLR_SA) : 0) |
+		   some(AV_SCTLR_SA0));
+	av_srf_set(&srf, AV_CNTKCTL_EL1, some(2));
+	av_srf_set(&srf, AV_TCR_EL1, some(BIT_ULL(38)));
+	av_srf_set(&srf, AV_CPACR_EL1, some(3ULL << 20));
+	srf.vmode = below(2) ? AV_PSR_EL1H : 0;
+	return below(4) ? AV_STAY_WFE_RUNS : below(256);
+}
+
+/* What av_controls_again() calls the same is the same, with the other level too. */
+static void test_again(void)
+{
+	unsigned int i, same = 0, levels = 0;
+
+	for (i = 0; i < 200000; i++) {
+		struct av_controls first, second;
+		struct av_host_controls host;
+		struct av_controls_of of = {};
+		unsigned int stay = random_inputs(&host);
+		bool el1 = av_srf_el1(&srf);
+
+		CHECK_EQ(av_controls_again(&of, &srf, &host, stay), false);
+		av_controls(&first, &srf, &host, stay);
+		av_controls_note(&of, &srf, &host, stay, av_controls_same(&srf, stay));
+		CHECK_EQ(av_controls_again(&of, &srf, &host, stay), true);
+		stay = random_inputs(&host);
+		if (!av_controls_again(&of, &srf, &host, stay))
+			continue;
+		memset(&second, 0, sizeof(second));
+		av_controls(&second, &srf, &host, stay);
+		CHECK_EQ(first.sctlr, second.sctlr);
+		CHECK_EQ(first.tcr, second.tcr);
+		CHECK_EQ(first.tcr_mid, second.tcr_mid);
+		CHECK_EQ(first.cpacr, second.cpacr);
+		CHECK_EQ(first.cntkctl, second.cntkctl);
+		CHECK_EQ(first.mdscr, second.mdscr);
+		same++;
+		levels += el1 != av_srf_el1(&srf);
+	}
+	CHECK_EQ(same > 100 && levels > 10, true);
+}
+
 int main(void)
 {
+	RUN(test_again);
 	RUN(test_each_bit);
 	RUN(test_everything_on);
 	RUN(test_wfe_and_modes);

@@ -245,6 +245,7 @@ struct av_vcpu_mmu {
 
 	struct av_ring ring;		/* pages written by this vCPU */
 
+	bool learn;	/* a light exit did not know a table's page: av_mem_learn() at the next fault */
 	struct av_walk_cache near[AV_WALK_CACHES];
 	/*
 	 * guest/switcher_tables.h, under mmu_lock: the table by which the guest took its last true

@@ -136,10 +136,9 @@ static struct leaf same_leaf(const struct av_hidden *f, u64 va)
 	};
 }
 
+/* desc is a page. */
 static struct leaf leaf_of(const struct av_plan *plan, u64 desc)
 {
-	if ((desc & AV_DESC_PAGE) != AV_DESC_PAGE)
-		return (struct leaf) {};
 	return (struct leaf) {
 		.gfn = DESC_FRAME(desc), .rights = av_plan_neighbour(plan, desc),
 		.desc = plan->tree->key.high ? 0 : av_walk_key(desc, plan->table->limits),
@@ -174,7 +173,7 @@ static bool read_table(struct av_hidden *f, struct av_walk_table *table)
 	       !av_mem_load_words(slot, ipa, f->vcpu->mmu->words, AV_AROUND);
 }
 
-static void want_all(struct av_hidden *f, u64 first, unsigned long wanted)
+static void want_all(struct av_hidden *f, u64 first, u32 wanted)
 {
 	const struct av_classified *r = f->r;
 	struct av_walk_table table;
@@ -183,16 +182,19 @@ static void want_all(struct av_hidden *f, u64 first, unsigned long wanted)
 		.copy = r->copy,
 	};
 	bool same = r->walk.level < 3;
-	unsigned int i;
 
 	if (!same && !read_table(f, &table))
 		return;
 	if (!same)
 		plan.rights = av_plan_table(r->tree, &table);
-	for_each_set_bit(i, &wanted, AV_AROUND) {
-		u64 va = first + i * PAGE_SIZE;
+	for (; wanted; wanted &= wanted - 1) {
+		unsigned int i = __ffs(wanted);
+		u64 va = first + i * PAGE_SIZE, desc = f->vcpu->mmu->words[i];
 
-		want(f, va, same ? same_leaf(f, va) : leaf_of(&plan, f->vcpu->mmu->words[i]));
+		if (same)
+			want(f, va, same_leaf(f, va));
+		else if ((desc & AV_DESC_PAGE) == AV_DESC_PAGE)
+			want(f, va, leaf_of(&plan, desc));
 	}
 }
 

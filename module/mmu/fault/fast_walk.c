@@ -95,8 +95,10 @@ static bool resolve(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
 	if (av_annex_holds(vcpu->vm, far))
 		return false;
 	av_classify(&view, r, answer);
-	if (!r->walked)
+	if (!r->walked) {
+		vcpu->mmu->learn = true;
 		return false;
+	}
 	if (r->work == AV_ABORT_FILL)
 		return fill(&f);
 	return r->work == AV_ABORT_ANSWERED && answer->kind == AV_ANSWER_ABORT && may_inject &&

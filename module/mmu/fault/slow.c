@@ -290,6 +290,10 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 	struct av_view view;
 
 	av_hidden_view(vcpu, esr, far, &reader, &view);
+	if (unlikely(vcpu->mmu->learn)) {
+		vcpu->mmu->learn = false;
+		view.mem = &av_mem_reader_learning_ops;
+	}
 	av_classify(&view, r, answer);
 	if (r->walked) {
 		av_stat_inc(&vcpu->stats, AV_EVENT_WALK);

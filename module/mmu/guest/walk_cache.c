@@ -99,7 +99,10 @@ noinline int av_walk_cache_refill(struct av_vcpu *vcpu, struct av_walk_cache *ne
 	near->pt = NULL;
 	vcpu->mmu->last_true = NULL;
 	ret = find_known(vcpu, near, tree, va);
-	return unlikely(ret < 0) ? find_long(vcpu, near, tree, va) : ret;
+	if (likely(ret >= 0))
+		return ret;
+	vcpu->mmu->learn = true;
+	return find_long(vcpu, near, tree, va);
 }
 
 enum av_found_table av_walk_cache_find(const struct av_resync *how, u64 va, struct av_fill *f)

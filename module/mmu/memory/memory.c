@@ -342,17 +342,28 @@ static __always_inline const struct av_slot *reader_slot(struct av_mem_reader *r
 static int read64(void *ctx, u64 ipa, u64 *val)
 {
 	const struct av_slot *slot = reader_slot(ctx, ipa);
-	struct av_mem_reader *reader = ctx;
 
-	if (!slot)
-		return 1;
-	if (unlikely(!av_pfn_cache_page(slot, ipa >> PAGE_SHIFT)))
-		reader->unknown[reader->nr++ % AV_MEM_UNKNOWN] = ipa >> PAGE_SHIFT;
-	return load64(slot, ipa, val);
+	return likely(slot) ? load64(slot, ipa, val) : 1;
 }
 
 const struct av_mem_ops av_mem_reader_ops = {
 	.read64 = read64,
+};
+
+static int read64_learning(void *ctx, u64 ipa, u64 *val)
+{
+	const struct av_slot *slot = reader_slot(ctx, ipa);
+	struct av_mem_reader *reader = ctx;
+
+	if (!slot)
+		return 1;
+	if (!av_pfn_cache_page(slot, ipa >> PAGE_SHIFT))
+		reader->unknown[reader->nr++ % AV_MEM_UNKNOWN] = ipa >> PAGE_SHIFT;
+	return load64(slot, ipa, val);
+}
+
+const struct av_mem_ops av_mem_reader_learning_ops = {
+	.read64 = read64_learning,
 };
 
 static int read64_now(void *ctx, u64 ipa, u64 *val)
