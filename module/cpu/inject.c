@@ -74,12 +74,17 @@ static unsigned int unmasked(const struct av_vcpu *vcpu, unsigned int out)
 bool av_inject_due(struct av_vcpu *vcpu)
 {
 	unsigned int out = av_irq_pending(vcpu);
+	struct av_srf *srf = vcpu->srf;
+	u64 due = 0;
 
-	vcpu->srf->due = (out & AV_VGIC_IRQ || av_srf_offered(vcpu->srf) ? AV_PSR_I : 0) |
-			 (out & AV_VGIC_FIQ ? AV_PSR_F : 0) |
-			 (vcpu->cpu->serror_pending ? AV_PSR_A : 0);
-	return (out && unmasked(vcpu, out)) || serror_due(vcpu) ||
-	       vcpu->srf->vmode & AV_PSR_IL;
+	if (out & AV_VGIC_IRQ)
+		due |= AV_PSR_I;
+	if (out & AV_VGIC_FIQ)
+		due |= AV_PSR_F;
+	if (vcpu->cpu->serror_pending)
+		due |= AV_PSR_A;
+	srf->due = due | (av_srf_offered(srf) ? AV_PSR_I : 0);
+	return due & ~av_srf_daif(srf) || srf->vmode & AV_PSR_IL;
 }
 
 void av_inject_offer(struct av_vcpu *vcpu)

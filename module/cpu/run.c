@@ -106,21 +106,31 @@ static bool may_copy(const struct av_vcpu *vcpu)
 	       !av_srf_debugging_el1(vcpu->srf) && av_srf_mode(vcpu->srf) != AV_PSR_EL1T;
 }
 
-/* Has another interrupt arrived that the guest must acknowledge before the offered one? */
-static bool offer_is_over(struct av_vcpu *vcpu)
-{
-	return unlikely(av_srf_offered(vcpu->srf)) && av_irq_pending(vcpu);
-}
-
-/* av_inject_due(), called twice per entry: usually nothing is pending. */
-static __always_inline bool inject_due(struct av_vcpu *vcpu)
+/* Called twice per entry. Usually nothing is pending, and the guest may have an offer. */
+static __always_inline bool is_quiet(struct av_vcpu *vcpu)
 {
 	struct av_srf *srf = vcpu->srf;
 
 	if (av_irq_pending(vcpu) || vcpu->cpu->serror_pending || srf->vmode & AV_PSR_IL)
-		return av_inject_due(vcpu);
+		return false;
 	srf->due = av_srf_offered(srf) ? AV_PSR_I : 0;
-	return false;
+	return true;
+}
+
+/* Has another interrupt arrived that the guest must acknowledge before the offered one? */
+static bool offer_is_over(struct av_vcpu *vcpu)
+{
+	return av_srf_offered(vcpu->srf) && av_irq_pending(vcpu);
+}
+
+static void inject(struct av_vcpu *vcpu)
+{
+	if (offer_is_over(vcpu))
+		av_irq_settle(vcpu);
+	if (av_inject_due(vcpu))
+		av_inject_pending(vcpu);
+	else if (vcpu->srf->due & AV_PSR_I && av_irq_polls(vcpu))
+		av_inject_offer(vcpu);
 }
 
 static int before_entry(struct av_vcpu *vcpu)
@@ -155,12 +165,8 @@ static int before_entry(struct av_vcpu *vcpu)
 		av_steal_update(vcpu);
 	if (av_stats_accounting())
 		av_away_take(vcpu);
-	if (offer_is_over(vcpu))
-		av_irq_settle(vcpu);
-	if (inject_due(vcpu))
-		av_inject_pending(vcpu);
-	else if (unlikely(vcpu->srf->due & AV_PSR_I) && av_irq_polls(vcpu))
-		av_inject_offer(vcpu);
+	if (!is_quiet(vcpu))
+		inject(vcpu);
 	cheap = READ_ONCE(vcpu->vm->cpu->cheap);
 	av_mmu_want(vcpu, may_copy(vcpu), cheap & AV_CHEAP_ROOTS, cheap & AV_CHEAP_FAULTS);
 	return unlikely(vcpu->mmu->stale) ? av_mmu_load(vcpu) ?: 1 : 1;
@@ -170,7 +176,7 @@ static int before_entry(struct av_vcpu *vcpu)
 static bool must_wait(struct av_vcpu *vcpu)
 {
 	return READ_ONCE(vcpu->requests) || av_need_resched() || signal_pending(current) ||
-	       inject_due(vcpu) || offer_is_over(vcpu);
+	       (unlikely(!is_quiet(vcpu)) && (offer_is_over(vcpu) || av_inject_due(vcpu)));
 }
 
 static unsigned int stay_flags(struct av_vcpu *vcpu, bool fp)

@@ -93,14 +93,18 @@ static bool signals(const struct av_vgic_cpu *cpu, const struct av_virq *irq)
 /* The outputs, and AV_VGIC_WAITS. */
 static u8 lines(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
-	const struct av_virq *irq;
+	struct av_virq *irq;
 	u32 intid;
 
 	intid = av_vgic_highest(vgic, cpu);
 	cpu->best = intid;
+	cpu->best_irq = NULL;
 	if (intid == AV_VGIC_SPURIOUS)
 		return av_vgic_output_idle(cpu);
 	irq = av_vgic_irq(vgic, cpu, intid);
+	/* The ITS may free an LPI. */
+	if (intid < AV_LPI_MIN)
+		cpu->best_irq = irq;
 	if (!irq || !signals(cpu, irq))
 		return AV_VGIC_WAITS;
 	return AV_VGIC_WAITS | (irq->group1 ? AV_VGIC_IRQ : AV_VGIC_FIQ);

@@ -22,7 +22,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	/* With EOImode 1 an interrupt needs two writes to end: a lease gains nothing. */
 	if ((cpu->out & AV_VGIC_LINES) != AV_VGIC_IRQ || cpu->eoimode)
 		return AV_VGIC_SPURIOUS;
-	irq = av_vgic_irq(vgic, cpu, intid);
+	irq = cpu->best_irq ?: av_vgic_irq(vgic, cpu, intid);
 	if (!irq || !may_lease(vgic, irq, intid))
 		return AV_VGIC_SPURIOUS;
 	irq->leased = is_spi(intid);
@@ -30,7 +30,7 @@ u32 av_vgic_lease(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 	irq->lease_latch = irq->latch;
 	irq->lease_active = false;
 	cpu->lease = intid;
-	cpu->lease_irq = intid < AV_LPI_MIN ? irq : NULL;
+	cpu->lease_irq = cpu->best_irq;
 	/* cpu->out says that it is of group 1, and signals. */
 	av_vgic_activate(vgic, cpu, irq, intid);
 	cpu->lease_ap1r = cpu->ap1r & ~ap1r;

@@ -99,24 +99,20 @@ struct av_vgic_cpu *av_vgic_cpu_by_mpidr(struct av_vgic *vgic, u32 mpidr)
 	return NULL;
 }
 
-static noinline void set_output(struct av_vgic *vgic, struct av_vgic_cpu *cpu, u8 out)
+static __always_inline void update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
 {
-	u8 old = cpu->out;
+	u8 old = cpu->out, out;
 
+	/* Often nothing is left. */
+	if (cpu->queue[0].levels | cpu->queue[1].levels | cpu->lpi_levels)
+		out = av_vgic_output(vgic, cpu);
+	else
+		out = av_vgic_output_idle(cpu);
 	if (out == old)
 		return;
 	WRITE_ONCE(cpu->out, out);
 	if (out & ~old)
 		vgic->ops->kick(vgic, cpu);
-}
-
-/* Often nothing is left, and nobody to kick. */
-static __always_inline void update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
-{
-	if (cpu->queue[0].levels | cpu->queue[1].levels | cpu->lpi_levels)
-		set_output(vgic, cpu, av_vgic_output(vgic, cpu));
-	else if (cpu->out != av_vgic_output_idle(cpu))
-		set_output(vgic, cpu, av_vgic_output_idle(cpu));
 }
 
 void av_vgic_update_cpu(struct av_vgic *vgic, struct av_vgic_cpu *cpu)
@@ -207,7 +203,7 @@ void av_virq_changed(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_vi
 		enqueue(target, irq, intid);
 	/* Before initialization there is no CPU interface. */
 	if (vgic->initialized)
-		av_vgic_update_cpu(vgic, target);
+		update_cpu(vgic, target);
 }
 
 void av_vgic_activate(struct av_vgic *vgic, struct av_vgic_cpu *cpu, struct av_virq *irq,

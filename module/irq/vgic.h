@@ -103,6 +103,7 @@ struct av_vgic_cpu {
 	/* lease.c: an INTID or AV_VGIC_NO_LEASE; the bit that its acknowledgement set in ap1r */
 	u32 lease, lease_ap1r;
 	u32 best;		/* what AV_VGIC_LINES in `out` are for */
+	struct av_virq *best_irq;	/* the same; NULL: an LPI or none */
 	struct av_virq *lease_irq;	/* NULL for an LPI, which may be deleted */
 
 	struct av_virq private[AV_VGIC_PRIVATE];

@@ -60,8 +60,10 @@ static bool is_now(struct world *was)
 			return false;
 		was->cpus[i].lease_ap1r = cpus[i].lease_ap1r;
 		was->cpus[i].acknowledges = cpus[i].acknowledges;
-		if (!(cpus[i].out & AV_VGIC_LINES))
+		if (!(cpus[i].out & AV_VGIC_LINES)) {
 			was->cpus[i].best = cpus[i].best;
+			was->cpus[i].best_irq = cpus[i].best_irq;
+		}
 		forget_places(was->cpus[i].private, AV_VGIC_PRIVATE);
 		forget_places(cpus[i].private, AV_VGIC_PRIVATE);
 	}
@@ -275,8 +277,10 @@ static void one(void)
 	for (i = 0; i < EVENTS; i++)
 		events[i] = draw_event();
 	keep(&before);
-	if (cpus[0].out & AV_VGIC_LINES)
+	if (cpus[0].out & AV_VGIC_LINES) {
 		CHECK_EQ(cpus[0].best, av_vgic_highest(&vgic, &cpus[0]));
+		CHECK(cpus[0].best_irq == av_vgic_irq(&vgic, &cpus[0], cpus[0].best));
+	}
 	intid = av_vgic_lease(&vgic, &cpus[0]);
 	if (intid == AV_VGIC_SPURIOUS) {
 		refused++;
