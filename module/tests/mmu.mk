@@ -7,13 +7,13 @@
 
 tests += test_walk test_patch test_resolve test_resolve_annex test_annex_find \
 	 test_annex_find_hole test_annex_find_random test_frames test_ring test_around test_shadow \
-	 test_shadow_kept test_shadow_kept_random test_shadow_renew test_shadow_heirs test_shadow_random test_shadow_bounds test_shadow_page \
+	 test_shadow_kept test_shadow_kept_random test_shadow_renew test_shadow_heirs test_shadow_moved test_shadow_random test_shadow_bounds test_shadow_page \
 	 test_shadow_again test_shadow_limits test_shadow_tlbi test_shadow_window test_slots test_pairs test_position test_shown test_stub test_stub_pairs test_owner fuzz_walk
 
 test_patch-src := tokens.c test_patch.c
 test_walk-src := test_walk.c ../mmu/walk/walk.c
 trees-src := ../mmu/shadow/shadow.c ../mmu/shadow/tree.c ../mmu/shadow/rmap.c ../mmu/shadow/gather.c ../mmu/shadow/invalidate.c \
-	../mmu/shadow/reclaim.c ../mmu/shadow/resync.c ../mmu/walk/walk.c
+	../mmu/shadow/reclaim.c ../mmu/shadow/moved.c ../mmu/shadow/resync.c ../mmu/walk/walk.c
 shadow-src := shadow_world.c $(trees-src)
 test_shadow-src := test_shadow.c $(shadow-src)
 test_shadow_bounds-src := test_shadow_bounds.c $(shadow-src)
@@ -21,6 +21,7 @@ test_shadow_kept-src := test_shadow_kept.c $(shadow-src)
 test_shadow_renew-src := test_shadow_renew.c $(shadow-src)
 test_shadow_kept_random-src := test_shadow_kept_random.c $(shadow-src)
 test_shadow_heirs-src := test_shadow_heirs.c $(shadow-src)
+test_shadow_moved-src := test_shadow_moved.c $(shadow-src)
 test_shadow_page-src := test_shadow_page.c $(shadow-src)
 test_shadow_again-src := test_shadow_again.c $(shadow-src)
 test_shadow_limits-src := test_shadow_limits.c $(shadow-src)

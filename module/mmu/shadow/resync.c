@@ -48,6 +48,7 @@
  * inherits, which nobody can reach yet.
  */
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/moved.h"
 #include "mmu/shadow/resync.h"
 
 static void keep_entry(struct av_pt *pt, u32 idx)
@@ -401,10 +402,12 @@ u32 av_resync_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fi
 	if (pt->level < 3) {
 		keep_children(sh, pt);
 	} else {
-		if (f->desc && pt->desc)
+		if (f->desc && pt->desc) {
 			compare(sh, pt, f);
-		else
+			av_moved_note(sh, pt, f);
+		} else {
 			compare_none(sh, pt);
+		}
 		sh->ops->relinked(sh->ctx, pt->live);
 	}
 	if (!pt->live && !pt->asleep)

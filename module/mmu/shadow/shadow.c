@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Shadow tables: filling entries, and dropping them by address. */
 #include "mmu/shadow/entry.h"
+#include "mmu/shadow/moved.h"
 #include "mmu/shadow/resync.h"
 #include "mmu/shadow/position.h"
 
@@ -226,7 +227,7 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
-/* The table below idx on the way to an entry; made if it is missing. */
+/* The table below idx on the way to an entry; made if it is missing and none comes from elsewhere. */
 static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
 			     struct av_memcache *pool, u32 *work)
 {
@@ -242,10 +243,18 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 		}
 		return child;
 	}
-	if (!pool->nr || av_shadow_full(sh))
-		return NULL;
+	child = pt->level == 2 ? av_moved_take(sh, pt->tree, f) : NULL;
+	if (child) {
+		child->va = va;
+		*work += av_resync_refresh(sh, child, f);
+	} else {
+		if (!pool->nr || av_shadow_full(sh))
+			return NULL;
+		child = av_pt_new(sh, pt->tree, pt->level + 1, va, pool);
+		if (f->desc && pt->level == 2)
+			av_moved_note(sh, child, f);
+	}
 	av_barren_anew(sh);
-	child = av_pt_new(sh, pt->tree, pt->level + 1, va, pool);
 	if (av_pte_is_leaf(pt, idx))
 		drop_leaf(sh, pt, idx);	/* its pages will fault again */
 	pt->aux[idx].child = child;

@@ -109,6 +109,8 @@ struct av_pt {
 	union av_aux *aux;
 	u64 pa;			/* of pte */
 	u64 *desc;		/* level 3: each entry's av_walk_key(), or 0; or NULL */
+	u64 table;		/* level 3: the guest's table, where place is not 0 … */
+	u16 place;		/* … 1 and the index in av_shadow.by_table (moved.c) */
 
 	struct av_list node;	/* av_shadow.doomed, av_gather.unlinked, or a pool's */
 	struct av_tree *tree;
@@ -223,6 +225,8 @@ struct av_swept {
 /* Most fixed tables of a tree: the root, and in the high half those that lead to the window. */
 #define AV_TREE_PTS		3
 
+#define AV_BY_TABLE		128
+
 /* Limits of a shadow. */
 struct av_shadow_limits {
 	u32 trees;		/* a search may look at all of them */
@@ -246,6 +250,7 @@ struct av_shadow {
 	u32 nr_descs;		/* av_pt.desc pages in use */
 	u32 fresh_id;		/* ids from here on were never used */
 	struct av_list doomed;	/* unlinked and flushed tables */
+	struct av_pt *by_table[AV_BY_TABLE];	/* moved.c */
 	/* For the ops: the frames that rmap() found last, or none. */
 	struct av_gfn_info_part last_part;
 

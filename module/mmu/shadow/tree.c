@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trees: keys, search, creation and removal, and vCPUs' copies of their roots. */
+#include "mmu/shadow/moved.h"
 #include "mmu/shadow/resync.h"
 #include "mmu/shadow/position.h"
 
@@ -62,6 +63,7 @@ static u32 take_id(struct av_shadow *sh)
 
 void av_pt_free_id(struct av_shadow *sh, struct av_pt *pt)
 {
+	av_moved_forget(sh, pt);
 	sh->by_id[pt->id] = (struct av_pt *)(uintptr_t)sh->free_id;
 	sh->free_id = pt->id;
 	sh->nr_pts--;
@@ -127,6 +129,7 @@ struct av_pt *av_pt_new(struct av_shadow *sh, struct av_tree *tree, int level, u
 	pt->asleep = 0;
 	pt->gspan = 0;
 	pt->fixed = false;
+	pt->place = 0;
 	pt->gen = tree->gen;
 	tree->nr_pts++;
 	sh->ops->used(sh->ctx, AV_PT_PAGES, 0);
