@@ -279,6 +279,40 @@ static void test_follows(void)
 	end();
 }
 
+static unsigned int nr_tables_of_pages(void)
+{
+	unsigned int n = 0, id;
+
+	for (id = 1; id < sh.fresh_id; id++)
+		n += (uintptr_t)sh.by_id[id] >= sh.max.pts && sh.by_id[id]->level == 3;
+	return n;
+}
+
+/* So do they where the TLBI is one of all its addresses; what the guest unmaps is dropped. */
+static void test_follows_by_address(void)
+{
+	int n;
+
+	begin();
+	keep_tables = true;
+	for (n = 0; n < NR_USED; n++) {
+		fault(0, n);
+		fault(1, n);
+	}
+	hung[4] = hung[0];
+	hung[0] = -1;
+	tlbi_pages(0, 0, AV_ENTRIES - 1);
+	memset(words[1], 0, sizeof(words[1]));
+	tlbi_pages(1, 0, AV_ENTRIES - 1);
+	CHECK(fault(4, 7));
+	CHECK_EQ(av_shadow_table(tree, address(4, 0))->live, NR_USED);
+	CHECK_EQ(tables_relinked, 1);
+	for (n = 0; n < NR_USED; n++)
+		CHECK(!touch(tree, address(0, n)) && !touch(tree, address(1, n)));
+	CHECK_EQ(nr_tables_of_pages(), 1);
+	end();
+}
+
 /* While walkers may reach the table it stays where it is. */
 static void test_in_use_stays(void)
 {
@@ -295,6 +329,7 @@ static void test_in_use_stays(void)
 int main(void)
 {
 	RUN(test_follows);
+	RUN(test_follows_by_address);
 	RUN(test_in_use_stays);
 	RUN(test_random);
 	return TESTS_DONE();

@@ -31,6 +31,7 @@ struct av_gather {
 	struct av_list unlinked;
 	struct av_flush flush;
 	u32 work;
+	bool keep;		/* tables of pages that the guest still has (moved.c) */
 };
 
 static inline bool av_gather_spent(const struct av_gather *g)
@@ -42,6 +43,7 @@ static inline void av_gather_init(struct av_gather *g, struct av_shadow *sh)
 {
 	g->sh = sh;
 	g->work = 0;
+	g->keep = false;
 	g->flush.nr_pages = 0;
 	g->flush.nr_trees = 0;
 	g->flush.all = false;

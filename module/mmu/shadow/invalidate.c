@@ -171,7 +171,9 @@ static bool invalidate_tree(struct av_shadow *sh, struct av_tlbi_walk *w, struct
 		   zap_page(tree, w->op.start, g)) {
 		more = false;
 	} else {
+		g->keep = w->keep && av_tree_keepable(tree);
 		more = av_shadow_zap_range(tree, max(w->op.start, from), w->op.last, g, &w->va);
+		g->keep = false;
 	}
 	return more;
 }

@@ -30,6 +30,21 @@ void av_moved_forget(struct av_shadow *sh, const struct av_pt *pt)
 		sh->by_table[pt->place - 1] = NULL;
 }
 
+bool av_moved_expected(struct av_shadow *sh, const struct av_pt *pt)
+{
+	u32 idx = av_pt_next(pt, 0);
+	const u64 *word;
+	u64 copy;
+
+	if (pt->level < 3 || !pt->place || !pt->desc || idx == AV_ENTRIES)
+		return false;
+	word = sh->ops->look(sh->ctx, pt->table + idx * sizeof(*word), &copy, 1);
+	if (!word)
+		return false;
+	copy = READ_ONCE(*word);
+	return copy & AV_PTE_VALID && !((copy ^ pt->desc[idx]) & AV_PTE_ADDR);
+}
+
 /* The table above a table of pages that no walker can reach. NULL: one may. */
 static struct av_pt *above_kept(const struct av_pt *pt)
 {

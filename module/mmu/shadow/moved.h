@@ -13,6 +13,11 @@ void av_moved_note(struct av_shadow *sh, struct av_pt *pt, const struct av_fill 
 /* A table is freed. */
 void av_moved_forget(struct av_shadow *sh, const struct av_pt *pt);
 /*
+ * The guest invalidates all of a table: does it still have its own, so that it may have moved it?
+ * One that unmaps has cleared its table before. A guess.
+ */
+bool av_moved_expected(struct av_shadow *sh, const struct av_pt *pt);
+/*
  * Take the tree's kept table for the guest's table at f->table away from its place. The caller
  * gives it another, compares it (av_resync_refresh()) and links it. NULL: there is none.
  */

@@ -28,6 +28,9 @@
  *  - If a TLBI by ASID is done in parts, the first part increments the generation. So whatever
  *    has that generation later was read after the TLBI began.
  *
+ * A TLBI by address of all that a table maps keeps the table too, if the guest seems to have moved
+ * its own (moved.c). Its generation is 0 then, which no tree has.
+ *
  * Asleep: a leaf that is kept in a linked table. It has its address, but not AV_PTE_VALID.
  * Entries fall asleep if the guest has nothing there when the table is compared: a child gets
  * its parent's file pages one by one. A fault compares the sleeping entries around it again
@@ -54,6 +57,17 @@
 static void keep_entry(struct av_pt *pt, u32 idx)
 {
 	av_pt_set(pt, idx, pt->pte[idx] & ~AV_PTE_VALID);
+}
+
+void av_resync_keep(struct av_pt *pt, u32 idx, struct av_gather *g)
+{
+	g->work++;
+	if (!(pt->pte[idx] & AV_PTE_VALID))
+		return;
+	keep_entry(pt, idx);
+	av_pt_below(pt, idx)->gen = 0;
+	g->sh->shape++;
+	av_gather_tree(g, pt->tree);
 }
 
 bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_resync *renew,

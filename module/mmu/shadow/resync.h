@@ -72,6 +72,8 @@ static inline bool av_tree_keepable(const struct av_tree *tree)
 /* Keep some of a tree's tables, as av_tree_drop() drops them. */
 bool av_tree_keep(struct av_tree *tree, struct av_gather *g, const struct av_resync *renew,
 		  bool begin, u64 *next);
+/* Keep the table of pages below an entry: as if a TLBI of the ASID had. */
+void av_resync_keep(struct av_pt *pt, u32 idx, struct av_gather *g);
 /* Compare a kept table with the guest's. Returns how many entries it lost, less sleepers. */
 u32 av_resync_refresh(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f);
 /* Doom an all-kept tree's tables that were not used since it got its key. False: too many entries. */

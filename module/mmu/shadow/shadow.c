@@ -144,6 +144,15 @@ static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next);
 
+/* Every entry of a table goes. The table stays if the guest seems to move its own. */
+static void zap_whole(struct av_pt *pt, u32 idx, struct av_gather *g)
+{
+	if (g->keep && av_moved_expected(g->sh, av_pt_below(pt, idx)))
+		av_resync_keep(pt, idx, g);
+	else
+		av_shadow_unlink(pt, idx, g);
+}
+
 /* The same for a table of a higher level, and the tables below it. */
 static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
@@ -161,7 +170,7 @@ static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 		if (av_pte_is_leaf(pt, idx))
 			av_shadow_clear(pt, idx, g);
 		else if (child && !child->fixed && start <= va && last >= top)
-			av_shadow_unlink(pt, idx, g);
+			zap_whole(pt, idx, g);
 		else if (av_pt_child(pt, idx) && zap_table(child, max(start, va), min(last, top), g, next))
 			return true;
 	}
@@ -170,7 +179,7 @@ static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 
 /*
  * Drop [start, last], which lies within the table. Of kept tables, drop only those that are
- * whole in the range: the others are compared before they are linked again. If a guest leaf
+ * whole in the range, and the guest's no more: the others are compared before they are linked again. If a guest leaf
  * larger than an entry was split here, drop everything that it filled.
  */
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)

@@ -218,6 +218,7 @@ static struct av_tree *new_tree(struct av_shadow *sh, const struct av_tree_key *
 	memset(tree, 0, sizeof(*tree));
 	tree->key = *key;
 	tree->serial = sh->next_serial++;
+	tree->gen = 1;
 	tree->clean = AV_CLEAN_NONE;
 	av_list_init(&tree->copies);
 	av_list_add_tail(&tree->lru, &sh->lru);
