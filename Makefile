@@ -23,7 +23,7 @@ CYCLES_ROWS := null pipe tcp fork-exec map-touch-unmap page-fault
 CYCLES_CORES := neoverse-n1 neoverse-n2 neoverse-v1
 CYCLES_BOARD := neoverse-n1
 # The parts of the module that can be off, each a row of docs/ablation.json (module/lib/parts.h, cpu/cheap.h).
-PARTS := rows modes quick copies roots calls stubs light short faults kept kept-at-once blocks image around near walk swept leases reading cheap
+PARTS := rows modes quick copies roots calls stubs light short faults kept kept-at-once blocks image around near swept leases reading cheap
 LOGIN := systemctl is-system-running --wait; systemctl --failed --no-legend; uname -sm; nproc; systemd-analyze
 
 .DEFAULT_GOAL := help

@@ -9,7 +9,6 @@
  *
  *	around	a fault also fills neighbours of its page		mmu/fault/
  *	near	aborts answered by the walk cache			mmu/fault/
- *	walk	aborts answered by a walk with interrupts off		mmu/fault/
  *	swept	a TLBI of the same page again				mmu/tlbi/
  *	leases	the window acknowledges interrupts			irq/lease.c
  *	reading	loads from code are emulated				cpu/light.c

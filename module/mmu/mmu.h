@@ -7,9 +7,9 @@
  *	access.c	guest memory by physical address, for devices and the VMM
  *	host_ops.c	services of the host for the shadow tables
  *
- *	fault/		fills hidden faults. fast.c: by the walk cache; fast_walk.c: by a walk, with
- *			interrupts off; slow.c: on the full exit path; around.c: neighbours;
- *			block.c: 2 MiB at once; fill.h: shared code
+ *	fault/		fills hidden faults. fast.c: by the walk cache, at a light exit; slow.c: on
+ *			the full exit path; around.c: neighbours; block.c: 2 MiB at once; fill.h:
+ *			shared code
  *	host/		the host's side of a VM's memory: memslot.c, notifier.c, shrink.c
  *	tlbi/		ops.c: trapped TLBIs
  *	roots/		the trees that a vCPU runs on. root.c: loads them; root_cache.c: the last

@@ -541,9 +541,6 @@ bool guest_fault(unsigned int i, enum way way, u64 va, u64 esr, struct av_answer
 		fake_in_image = false;
 		unpack(done, va, answer);
 		return done;
-	case LIGHT:
-		return !vcpu->mmu->plain && !vcpu->mmu->stale &&
-		       av_fast_walk(vcpu, esr, va, true, answer);
 	default:
 		av_mmu_fault(vcpu, esr, va, answer);
 		return true;

@@ -110,7 +110,7 @@ void guest_stop(void);
 void guest_run(unsigned int vcpu, unsigned int proc, int el);
 
 /* The ways that a fault can go. */
-enum way { FAST, LIGHT, SLOW };
+enum way { FAST, SLOW };
 
 /* ESR_EL1 of an access that the hardware refuses. */
 u64 guest_esr(u8 access, bool permission);

@@ -8,7 +8,7 @@
 #define RX		(AV_R | AV_X)
 #define RWX		(RW | AV_X)
 
-static const char *const way_names[] = { "fast", "light", "slow" };
+static const char *const way_names[] = { "fast", "slow" };
 
 /* The host asks if a frame's page was used, and forgets that. */
 static bool host_asks_young(u64 gfn, bool clear)
@@ -124,7 +124,7 @@ static void test_whole_groups(void)
 					map_group(idx[n], guest_slots[ODD].gfn + idx[n]);
 				n = guest_check();
 				fault_by(way, page_va(idx[i] + at), AV_W, 0);
-				CHECK_EQ(guest_check() - n, way == LIGHT ? 1 : GROUP);
+				CHECK_EQ(guest_check() - n, GROUP);
 				guest_end();
 			}
 }
@@ -132,7 +132,7 @@ static void test_whole_groups(void)
 /* With an entry in the group, pages are used one by one: nothing but the page is filled. */
 static void test_group_with_an_entry(void)
 {
-	static const unsigned int want[] = { 1, 1, GROUP - 1 };
+	static const unsigned int want[] = { 1, GROUP - 1 };
 	unsigned int way, n;
 
 	for (way = FAST; way <= SLOW; way++) {
@@ -188,9 +188,9 @@ static void test_register_page(void)
 		}
 		vm.mmu->annex.at.va = va + MET * PAGE_SIZE;
 		fault_by(way, va + AT * PAGE_SIZE, AV_W, 1);
-		CHECK_EQ(rights_at(va + (MET - 1) * PAGE_SIZE), way == LIGHT ? 0 : RW);
+		CHECK_EQ(rights_at(va + (MET - 1) * PAGE_SIZE), RW);
 		CHECK_EQ(rights_at(va + MET * PAGE_SIZE), 0);
-		CHECK_EQ(rights_at(va + (MET + 1) * PAGE_SIZE), way == LIGHT ? 0 : RW);
+		CHECK_EQ(rights_at(va + (MET + 1) * PAGE_SIZE), RW);
 		vm.mmu->annex.at.va = 0;
 		guest_end();
 	}

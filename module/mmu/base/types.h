@@ -253,7 +253,6 @@ struct av_vcpu_mmu {
 	 */
 	const struct av_walk_cache *last_true;
 	u64 shown[AV_SRF_TABLES];
-	struct av_answer answer;		/* of a light exit */
 
 	struct av_fetch fetch;
 	struct av_device_page device;

@@ -9,8 +9,7 @@
  *  - a hidden fault of a page that was filled before, so that the host page is known
  *    (mmu/slots/gfn_info.h). Neighbours that were filled before are filled too.
  *
- * This file is for guests with 4 KiB pages, by the tables that the vCPU remembers
- * (mmu/guest/walk_cache.h). Whatever does not fit is left to fast_walk.c.
+ * This file is for leaves of 4 KiB in tables that the vCPU remembers (mmu/guest/walk_cache.h).
  *
  * Everything is done under mmu_lock. Nothing that is read or filled here can be invalidated
  * before the lock is released.
@@ -88,9 +87,24 @@ static noinline bool fill_long(struct av_vcpu *vcpu, struct av_walk_cache *near,
 			       struct av_tree *tree, u64 va, u64 desc, unsigned int n, u8 rights)
 {
 	struct av_walk *walk = &vcpu->mmu->resolved.walk;
+	struct av_piece *piece = near->part.piece;
+	struct av_fill fill;
 
 	av_walk_page(&vcpu->mmu->regime, &near->at, va, desc, walk);
-	return av_fast_install(vcpu, tree, walk, near->part.piece, n, rights);
+	fill = (struct av_fill) {
+		.va = va & PAGE_MASK,
+		.pa = piece->page[n] & AV_FRAME_PAGE,
+		.desc = av_hidden_desc(tree, walk),
+		.table = near->at.ipa,
+		.gfn = walk->ipa >> PAGE_SHIFT,
+		.head = &piece->head[n],
+		.level = 3,
+		.rights = rights,
+		.gspan = walk->span,
+		.global = walk->global,
+	};
+	/* False also if the pool is short. */
+	return !av_shadow_fill(&vcpu->vm->mmu->shadow, tree, &fill, &vcpu->mmu->pool);
 }
 
 /* Fill the page's neighbours too. */
@@ -211,8 +225,10 @@ static __always_inline u64 resolve(struct av_vcpu *vcpu, struct av_vcpu_mmu *mmu
 	/* Keep one pointer in a register: the offset in *mmu is a large one. */
 	OPTIMIZER_HIDE_VAR(near);
 	desc = av_walk_cache_descriptor(vcpu, near, tree, va, &fault);
-	if (!desc.loaded)
+	if (unlikely(!desc.loaded)) {
+		mmu->learn = true;
 		return 0;
+	}
 	ret = unlikely(fault) ? fault :
 				av_walk_table_permits(&near->at, desc.val, mmu->el, access);
 	if (!ret)
@@ -238,17 +254,6 @@ static __always_inline u64 near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *
 	return done;
 }
 
-static noinline u64 far_abort(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
-{
-	struct av_answer *answer = &vcpu->mmu->answer;
-
-	if (!AV_HAS(walk) || !av_fast_walk(vcpu, esr, far, may_inject, answer))
-		return 0;
-	return AV_LIGHT_DONE | FIELD_PREP(AV_LIGHT_CLASS, answer->cls) |
-	       FIELD_PREP(AV_LIGHT_ISS, answer->iss) |
-	       (answer->kind == AV_ANSWER_ABORT ? AV_LIGHT_INJECT : 0);
-}
-
 u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -261,11 +266,8 @@ u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 	if (unlikely(mmu->stale))
 		return done;
 	done = near_abort(vcpu, mmu, esr, far, may_inject);
-	if (unlikely(!done)) {
-		done = far_abort(vcpu, esr, far, may_inject);
-		if (!done)
-			return 0;
-	}
+	if (unlikely(!done))
+		return 0;
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr,
 		       done & AV_LIGHT_INJECT ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by the ways to fill a hidden fault: fast.c, fast_walk.c, slow.c, block.c, around.c. */
+/* Shared by the ways to fill a hidden fault: fast.c, slow.c, block.c, around.c. */
 #ifndef AV_MMU_FILL_H
 #define AV_MMU_FILL_H
 
@@ -65,20 +65,5 @@ void av_slow_around(struct av_hidden *f);
  */
 void av_fast_around(struct av_vcpu *vcpu, const struct av_walk_cache *near,
 		    const struct av_tree *tree, struct av_pt *pt, u64 va, u64 desc);
-
-/* fast_walk.c: av_mmu_fault_light() for aborts that fast.c cannot handle. */
-bool av_fast_walk(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject,
-		  struct av_answer *answer);
-
-/*
- * Under mmu_lock, must not sleep: fill a walk's page where more than adding an entry is needed. Its
- * frame is the piece's n'th, whose host page is known. False: the pool is short, for example.
- */
-bool av_fast_install(struct av_vcpu *vcpu, struct av_tree *tree, const struct av_walk *walk,
-		     struct av_piece *piece, unsigned int n, u8 rights);
-
-/* Fill in the input of av_classify() for an abort. Use reader in one srcu section. */
-void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
-		    struct av_view *view);
 
 #endif /* AV_MMU_FILL_H */

@@ -243,8 +243,9 @@ static bool device_again(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answe
 	return true;
 }
 
-void av_hidden_view(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
-		    struct av_view *view)
+/* The input of av_classify() for an abort. Use reader in one srcu section. */
+static void look(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_mem_reader *reader,
+		 struct av_view *view)
 {
 	reader->slots = av_vm_slots(vcpu->vm);
 	/* Field by field: a memset() call takes longer. */
@@ -289,7 +290,7 @@ static void find_out(struct av_vcpu *vcpu, u64 esr, u64 far, struct av_answer *a
 	struct av_mem_reader reader = {};
 	struct av_view view;
 
-	av_hidden_view(vcpu, esr, far, &reader, &view);
+	look(vcpu, esr, far, &reader, &view);
 	if (unlikely(vcpu->mmu->learn)) {
 		vcpu->mmu->learn = false;
 		view.mem = &av_mem_reader_learning_ops;

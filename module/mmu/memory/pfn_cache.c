@@ -2,7 +2,7 @@
 /*
  * The pfn cache: the known host pages behind a slot's frames (mmu/slots/gfn_info.h). Under
  * mmu_lock. A known page is as good as one just returned by the host, so that its hidden faults
- * take few instructions (mmu/fault/fast.c, fast_walk.c).
+ * take few instructions (mmu/fault/fast.c).
  *
  * If the host maps 2 MiB as one, getting one page makes its neighbours known, too: a guest that
  * starts to use memory touches pages in any order, and would take a slow fault for each.

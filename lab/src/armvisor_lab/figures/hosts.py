@@ -33,7 +33,7 @@ PARAMETERS = {
     "image": "light_image",
 }  # fmt: skip
 # Parts that only a build can leave out (module/lib/parts.h).
-BUILT = ("around", "near", "walk", "swept", "leases", "reading")
+BUILT = ("around", "near", "swept", "leases", "reading")
 PARTS = (*SWITCHES, *PARAMETERS, *BUILT)
 _CHEAP = "cheap_traps"
 
