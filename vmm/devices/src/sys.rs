@@ -52,6 +52,9 @@ impl<'a> Vector<'a> {
     }
 
     fn with_head(head: &'a [u8], slices: &'a [VolatileSlice<'a>]) -> Self {
+        if head.is_empty() {
+            return Self::new(slices);
+        }
         let mut vector = Self::new(&slices[..slices.len().min(MAX_VECTOR - 1)]);
         // Only ever read from: `with_head` is for writing calls.
         let base = head.as_ptr().cast_mut().cast();
@@ -122,15 +125,19 @@ pub(crate) fn write_gather(
     check(unsafe { libc::writev(fd.as_raw_fd(), vector.iovecs.as_ptr(), vector.len()) })
 }
 
-/// Sends guest memory to a socket, without the signal that a closed one raises.
-pub(crate) fn send_gather(fd: BorrowedFd<'_>, slices: &[VolatileSlice]) -> io::Result<usize> {
-    let mut vector = Vector::new(slices);
+/// Sends `head`, then guest memory, to a socket, without the signal that a closed one raises.
+pub(crate) fn send_gather(
+    fd: BorrowedFd<'_>,
+    head: &[u8],
+    slices: &[VolatileSlice],
+) -> io::Result<usize> {
+    let mut vector = Vector::with_head(head, slices);
     // SAFETY: all zeroes is a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = vector.iovecs.as_mut_ptr();
     message.msg_iovlen = vector.iovecs.len() as _;
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    // SAFETY: `message` points to iovecs of guest memory that `slices` keeps mapped.
+    // SAFETY: `message` points to iovecs of `head` and of guest memory that `slices` keeps mapped.
     check(unsafe { libc::sendmsg(fd.as_raw_fd(), &message, flags) })
 }
 

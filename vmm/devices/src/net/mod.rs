@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! virtio-net on a TAP, one queue pair.
+//! virtio-net on a link of the host, a TAP or a stream; one queue pair.
 //!
-//! Sending: each chain is one frame behind its header. A frame that the host does not take (link
-//! down, its queue full, offloads that were not negotiated) is dropped and counted, as hardware
-//! would. A chain too short for a header, or with writable parts, breaks the ring.
+//! Sending: each chain is one frame behind its header. A frame that a TAP does not take (its queue
+//! full, offloads that were not negotiated) is dropped and counted, as hardware would, and so is one
+//! while the link is down. A stream that takes no more now has the frame wait on the ring. A chain too
+//! short for a header, or with writable parts, breaks the ring.
 //!
-//! Receiving: a frame is read from the TAP only when the one before it was delivered. If the driver
-//! has no room for it, it waits here and the TAP is not watched, so that the host's queue fills and
+//! Receiving: a frame is read from the link only when the one before it was delivered. If the driver
+//! has no room for it, it waits here and the link is not watched, so that the host's queue fills and
 //! its senders notice: nothing is dropped, nothing spins. The driver's next buffers resume
 //! reception. Only a frame for which there can never be room is dropped and counted.
 
 mod header;
+mod link;
+mod stream;
 mod tap;
+mod wire;
 
 use std::io;
-use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use log::warn;
 use virtio_bindings::virtio_ids::VIRTIO_ID_NET;
 use virtio_bindings::virtio_net::*;
+use vm_memory::VolatileSlice;
+use vmm_sys_util::epoll::EventSet;
 
 use crate::GuestMemory;
 use crate::sys;
@@ -31,19 +36,22 @@ use crate::virtio::{
     Context, Counter, Error, Event, Face, Served, Sources, VirtioDevice, read_config_bytes,
 };
 use header::HEADER;
+use link::{Link, Sent};
 use tap::Tap;
+
+pub use stream::{Peer, Stream};
 
 const QUEUE_SIZES: [u16; 2] = [256, 256];
 const RX: usize = 0;
 const TX: usize = 1;
-const TAP: u32 = 0;
+const LINK: u32 = 0;
 /// The largest frame with its header: 64 KiB of IP and an Ethernet header.
-const MAX_FRAME: usize = HEADER + 14 + 65_535 + 1;
+const MAX_PACKET: usize = HEADER + 14 + 65_535 + 1;
 const MIN_FRAME: usize = 14;
 /// Frames received for one event before the other devices get a turn.
 const RX_BUDGET: u32 = 256;
 
-/// What a network device is made with.
+/// What a network device on a TAP is made with.
 #[derive(Clone, Debug, Default)]
 pub struct NetConfig {
     /// The name of an existing TAP.
@@ -52,9 +60,15 @@ pub struct NetConfig {
     pub mac: Option<[u8; 6]>,
 }
 
-/// A network device (virtio 1.3, 5.1) on a TAP of the host.
+/// A network device (virtio 1.3, 5.1) on a link of the host.
 pub struct Net {
-    tap: Tap,
+    link: Link,
+    /// Why the link failed while frames were sent.
+    failed: Option<io::Error>,
+    /// Whether the link is watched for frames.
+    receives: bool,
+    /// Whether frames wait on the ring until the link takes them.
+    holds: bool,
     shown: Arc<Shown>,
     features: u64,
     watched: Watched,
@@ -94,10 +108,15 @@ impl Net {
     /// Attaches to the TAP. Fails if the host has no such TAP, does not permit its use, or has it in
     /// use, and for a MAC address of a group.
     pub fn new(config: &NetConfig) -> Result<Self, Error> {
-        Self::with_tap(Tap::open(&config.tap)?, config.mac)
+        Self::with_link(Link::Tap(Tap::open(&config.tap)?), config.mac)
     }
 
-    fn with_tap(tap: Tap, mac: Option<[u8; 6]>) -> Result<Self, Error> {
+    /// A device on a stream, which only the device uses while it lives. Fails for a MAC address of a group.
+    pub fn with_stream(stream: Arc<Mutex<Stream>>, mac: Option<[u8; 6]>) -> Result<Self, Error> {
+        Self::with_link(Link::Stream(stream), mac)
+    }
+
+    fn with_link(link: Link, mac: Option<[u8; 6]>) -> Result<Self, Error> {
         let mac = match mac {
             Some(mac) if mac[0] & 1 != 0 || mac == [0; 6] => {
                 return Err(Error::Config(
@@ -108,15 +127,18 @@ impl Net {
             None => random_mac()?,
         };
         Ok(Self {
-            tap,
             shown: Arc::new(Shown {
                 mac,
-                link_up: AtomicBool::new(true),
+                link_up: AtomicBool::new(link.is_up()),
                 counters: Counters::default(),
             }),
+            link,
+            failed: None,
+            receives: false,
+            holds: false,
             features: 0,
             watched: Watched::default(),
-            buffer: vec![0; MAX_FRAME],
+            buffer: vec![0; MAX_PACKET],
             pending: None,
             chains: Vec::new(),
         })
@@ -135,23 +157,95 @@ impl Net {
         chain.read(mem, 0, &mut header)?;
         let len = chain.read_len() as usize - HEADER;
         let sent = match header::sanitize(header, self.features) {
-            Some(header) if (MIN_FRAME..=MAX_FRAME - HEADER).contains(&len) => {
+            Some(header) if (MIN_FRAME..=MAX_PACKET - HEADER).contains(&len) => {
                 let frame = chain.read_slices(mem, HEADER as u32, len)?;
-                self.tap.write(&header, &frame).is_ok()
+                self.put(&header, &frame)
             }
-            _ => false,
+            _ => Sent::Dropped,
         };
-        if sent {
-            self.shown.counters.tx_frames.add(1);
-            self.shown.counters.tx_bytes.add(len as u64);
-        } else {
-            self.shown.counters.tx_dropped.add(1);
+        match sent {
+            Sent::Done => {
+                self.shown.counters.tx_frames.add(1);
+                self.shown.counters.tx_bytes.add(len as u64);
+            }
+            Sent::Dropped => self.shown.counters.tx_dropped.add(1),
+            Sent::Full => {
+                self.holds = true;
+                return Ok(Served::Later);
+            }
         }
         Ok(Served::Used(0))
     }
 
-    /// Moves frames from the TAP to the driver until one side has no more.
+    fn put(&mut self, header: &[u8], frame: &[VolatileSlice]) -> Sent {
+        if self.failed.is_some() {
+            return Sent::Dropped;
+        }
+        self.link.write(header, frame).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Sent::Dropped
+        })
+    }
+
+    /// Sends what is on the ring, as far as the link takes it now.
+    fn transmit(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        self.holds = false;
+        ctx.serve(TX, |mem, chain| self.send(mem, chain))?;
+        if let Some(error) = self.failed.take() {
+            self.fail(ctx, &error);
+        }
+        self.watch(ctx.sources);
+        Ok(())
+    }
+
+    /// Takes the link down.
+    fn fail(&mut self, ctx: &Context<'_>, error: &io::Error) {
+        self.set_watch(ctx.sources, EventSet::empty());
+        self.link.fail(error);
+        self.set_up(ctx, false);
+    }
+
+    fn set_up(&self, ctx: &Context<'_>, up: bool) {
+        self.shown.link_up.store(up, Ordering::Release);
+        ctx.signal.config_changed();
+    }
+
+    /// Something has become of the link.
+    fn attend(&mut self, events: EventSet, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        if !self.shown.link_up() {
+            return self.recover(ctx);
+        }
+        let ended = EventSet::HANG_UP | EventSet::ERROR;
+        if self.link.is_stream() && events.intersects(ended) {
+            let gone = io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended");
+            self.fail(ctx, &gone);
+            return self.receive(ctx);
+        }
+        if self.link.is_busy() || self.holds {
+            if let Err(error) = self.link.flush() {
+                self.fail(ctx, &error);
+            }
+            self.transmit(ctx)?;
+        }
+        self.receive(ctx)
+    }
+
+    fn recover(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        self.set_watch(ctx.sources, EventSet::empty());
+        if self.link.take_started() {
+            self.set_up(ctx, true);
+        }
+        self.receive(ctx)
+    }
+
+    /// Moves frames from the link to the driver until one side has no more.
     fn receive(&mut self, ctx: &mut Context<'_>) -> Result<(), RingError> {
+        if !ctx.rings[RX].ready() {
+            // The driver stopped the queue: leave the frames to the link.
+            self.receives = false;
+            self.watch(ctx.sources);
+            return Ok(());
+        }
         for _ in 0..RX_BUDGET {
             let Some(len) = self.next_frame(ctx) else {
                 break;
@@ -168,36 +262,39 @@ impl Net {
                         continue;
                     }
                     self.shown.counters.rx_waits.add(1);
-                    self.watch(ctx.sources, false);
+                    self.receives = false;
+                    self.watch(ctx.sources);
                     return ctx.finish(RX);
                 }
             }
         }
         ctx.rings[RX].suppress(ctx.mem)?;
-        self.watch(ctx.sources, self.shown.link_up());
-        if self.pending.is_some() {
-            // Out of budget with a frame in hand, which no event of the TAP would bring back.
+        self.receives = true;
+        self.watch(ctx.sources);
+        if self.pending.is_some() || self.link.has_more() {
+            // Out of budget with frames in hand, which no event of the link would bring back.
             ctx.again(RX);
         }
         ctx.finish(RX)
     }
 
-    /// The frame that waits, or the next one of the TAP, in `buffer`.
+    /// The frame that waits, or the next one of the link, in `buffer`.
     fn next_frame(&mut self, ctx: &Context<'_>) -> Option<usize> {
         if let Some(len) = self.pending.take() {
             return Some(len);
         }
+        if !self.shown.link_up() {
+            return None;
+        }
         loop {
-            match self.tap.read(&mut self.buffer) {
+            match self.link.read(&mut self.buffer) {
                 Ok(len) if len >= HEADER + MIN_FRAME => return Some(len),
                 Ok(_) => self.shown.counters.rx_dropped.add(1),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 Err(e) => {
-                    // The TAP is gone. Watching it further would only spin.
-                    warn!("net: the TAP failed, the link is down now: {e}");
-                    self.shown.link_up.store(false, Ordering::Release);
-                    ctx.signal.config_changed();
+                    // Watching it further would only spin.
+                    self.fail(ctx, &e);
                     return None;
                 }
             }
@@ -247,8 +344,24 @@ impl Net {
         Ok(Delivery::Done)
     }
 
-    fn watch(&mut self, sources: &dyn Sources, want: bool) {
-        if let Err(e) = self.watched.set(want, sources, self.tap.as_fd(), TAP) {
+    /// Watches the link for what there is to do with it now.
+    fn watch(&mut self, sources: &dyn Sources) {
+        let mut want = EventSet::empty();
+        if !self.shown.link_up() {
+            want.set(EventSet::IN, self.link.is_stream());
+        } else {
+            want.set(EventSet::IN, self.receives);
+            want.set(EventSet::OUT, self.holds || self.link.is_busy());
+        }
+        self.set_watch(sources, want);
+    }
+
+    fn set_watch(&mut self, sources: &dyn Sources, want: EventSet) {
+        let watched = &mut self.watched;
+        let done = self
+            .link
+            .with_fd(|fd| watched.set_events(want, sources, fd, LINK));
+        if let Err(e) = done {
             warn!("net: cannot change what is watched: {e}");
         }
     }
@@ -311,11 +424,14 @@ impl VirtioDevice for Net {
     }
 
     fn features(&self) -> u64 {
-        let offloads = self.tap.offloads();
-        let mut features = 1 << VIRTIO_NET_F_MAC
-            | 1 << VIRTIO_NET_F_STATUS
-            | 1 << VIRTIO_NET_F_MRG_RXBUF
-            | 1 << VIRTIO_NET_F_CSUM
+        let offloads = self.link.offloads();
+        let mut features =
+            1 << VIRTIO_NET_F_MAC | 1 << VIRTIO_NET_F_STATUS | 1 << VIRTIO_NET_F_MRG_RXBUF;
+        if self.link.is_stream() {
+            // Frames on a stream have no header.
+            return features;
+        }
+        features |= 1 << VIRTIO_NET_F_CSUM
             | 1 << VIRTIO_NET_F_HOST_TSO4
             | 1 << VIRTIO_NET_F_HOST_TSO6
             | 1 << VIRTIO_NET_F_HOST_ECN;
@@ -341,7 +457,7 @@ impl VirtioDevice for Net {
     }
 
     fn activate(&mut self, ctx: &mut Context<'_>) -> Result<(), Error> {
-        self.tap
+        self.link
             .set_offloads(self.offloads(ctx))
             .map_err(|e| Error::host("cannot set the TAP's offloads", e))?;
         self.features = ctx.features;
@@ -350,18 +466,22 @@ impl VirtioDevice for Net {
 
     fn handle(&mut self, event: Event, ctx: &mut Context<'_>) -> Result<(), RingError> {
         match event {
-            Event::Queue(TX) => ctx.serve(TX, |mem, chain| self.send(mem, chain)),
-            _ if ctx.rings[RX].ready() => self.receive(ctx),
-            // The driver stopped the queue: leave the frames to the TAP.
-            _ => {
-                self.watch(ctx.sources, false);
-                Ok(())
-            }
+            Event::Queue(TX) => self.transmit(ctx)?,
+            Event::Queue(_) => self.receive(ctx)?,
+            Event::Source(_, events) => self.attend(events, ctx)?,
         }
+        if self.holds && !self.shown.link_up() {
+            // What waited for a link that has failed meanwhile is dropped.
+            self.transmit(ctx)?;
+        }
+        Ok(())
     }
 
     fn reset(&mut self, sources: &dyn Sources) {
-        self.watch(sources, false);
+        self.set_watch(sources, EventSet::empty());
+        self.receives = false;
+        self.holds = false;
+        self.failed = None;
         self.pending = None;
         self.features = 0;
     }
@@ -395,10 +515,14 @@ pub(crate) fn stand_in() -> Result<(Net, std::os::unix::net::UnixDatagram), Erro
     let (wire, inside) = std::os::unix::net::UnixDatagram::pair().map_err(failed)?;
     wire.set_nonblocking(true).map_err(failed)?;
     inside.set_nonblocking(true).map_err(failed)?;
-    let net = Net::with_tap(Tap::stand_in(inside.into()), Some([2, 0, 0, 0, 0, 1]))?;
+    let link = Link::Tap(Tap::stand_in(inside.into()));
+    let net = Net::with_link(link, Some([2, 0, 0, 0, 0, 1]))?;
     Ok((net, wire))
 }
 
 #[cfg(test)]
 #[path = "net_test.rs"]
 mod tests;
+
+#[cfg(test)]
+mod stream_test;

@@ -36,14 +36,14 @@ impl Bench {
     }
 
     fn sent(&self) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; MAX_FRAME];
+        let mut bytes = vec![0; MAX_PACKET];
         let len = self.wire.recv(&mut bytes).ok()?;
         bytes.truncate(len);
         Some(bytes)
     }
 
     fn tap_ready(&self) -> bool {
-        self.rig.source(TAP, EventSet::IN)
+        self.rig.source(LINK, EventSet::IN)
     }
 }
 
@@ -266,22 +266,22 @@ fn a_tap_that_goes_away_takes_the_link_down() {
     assert_eq!(status, [1, 0]);
     // Reading a directory fails as reading a TAP that was deleted does.
     let gone = std::fs::File::open("/").unwrap();
-    let net = Net::with_tap(Tap::stand_in(gone.into()), Some(MAC)).unwrap();
+    let net = Net::with_link(Link::Tap(Tap::stand_in(gone.into())), Some(MAC)).unwrap();
     let mut rig = Rig::new(Box::new(net));
     rig.start(0);
     rig.virtio.read(0x106, &mut status);
     assert_eq!(status, [0, 0]);
     assert_eq!(rig.get(0x60) & 2, 2, "no configuration interrupt");
-    assert!(!rig.source(TAP, EventSet::IN));
+    assert!(!rig.source(LINK, EventSet::IN));
 }
 
 #[test]
 fn addresses_and_names_are_checked() {
-    let tap = || Tap::stand_in(UnixDatagram::pair().unwrap().0.into());
+    let tap = || Link::Tap(Tap::stand_in(UnixDatagram::pair().unwrap().0.into()));
     for bad in [[1, 0, 0, 0, 0, 1], [0; 6], [0xff; 6]] {
-        assert!(Net::with_tap(tap(), Some(bad)).is_err());
+        assert!(Net::with_link(tap(), Some(bad)).is_err());
     }
-    let random = Net::with_tap(tap(), None).unwrap().mac();
+    let random = Net::with_link(tap(), None).unwrap().mac();
     assert_eq!(random[0] & 3, 2);
     let say = |tap: &str| {
         Net::new(&NetConfig {

@@ -180,7 +180,7 @@ impl Connection {
         self.received += len;
         let mut taken = 0;
         if self.backlog.is_empty() {
-            match self.send(|stream| sys::send_gather(stream.as_fd(), data)) {
+            match self.send(|stream| sys::send_gather(stream.as_fd(), &[], data)) {
                 Some(now) => taken = now,
                 None => return,
             }
