@@ -29,6 +29,7 @@ pub mod main_loop;
 pub mod memory;
 pub mod open;
 pub mod outcome;
+pub mod passt;
 pub mod reader;
 pub mod report;
 pub mod rtc;
@@ -45,6 +46,7 @@ pub mod vcpu;
 pub mod virtio;
 #[cfg(target_arch = "aarch64")]
 pub mod vm;
+mod wait;
 pub mod watch;
 #[cfg(target_arch = "aarch64")]
 pub mod window;

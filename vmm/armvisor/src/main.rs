@@ -12,6 +12,7 @@ use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
 use armvisor::control::{Reply, Request, client};
 use armvisor::doctor;
 use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
+use armvisor::passt;
 use armvisor::reader;
 use armvisor::rundir::Places;
 use armvisor::watch;
@@ -20,8 +21,12 @@ use clap::Parser;
 fn main() -> process::ExitCode {
     // The panic has printed its message; the code is that of any other internal error.
     let code = std::panic::catch_unwind(|| {
-        if reader::is_asked(std::env::args_os().nth(1).as_deref()) {
+        let command = std::env::args_os().nth(1);
+        if reader::is_asked(command.as_deref()) {
             return reader::serve();
+        }
+        if passt::is_asked(command.as_deref()) {
+            return passt::serve();
         }
         let cli = match parse() {
             Ok(cli) => cli,

@@ -3,9 +3,10 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use armvisor_devices::block::Image;
+use armvisor_devices::net::Stream;
 
 use crate::boot::Boot;
 use crate::cli::RunArgs;
@@ -28,13 +29,14 @@ pub struct System {
     pub words: Option<String>,
 }
 
-/// The disks of a machine that the process keeps over a reset.
-#[derive(Debug)]
-pub struct Disks {
+/// What a machine's devices are on that the process keeps over a reset.
+pub struct Kept {
     /// `--image`, the first.
     pub image: Option<Arc<dyn Image>>,
-    /// The seed for cloud-init, the last.
+    /// The seed for cloud-init, the last disk.
     pub seed: Option<File>,
+    /// For each `--net` that is passt its stream.
+    pub streams: Vec<Option<Arc<Mutex<Stream>>>>,
 }
 
 /// Opens `--image`, if there is one, for as long as the process lives.

@@ -8,7 +8,7 @@ use armvisor_devices::virtio::VirtioDevice;
 use armvisor_devices::{IoThread, Platform, QUEUE_NOTIFY, VirtioMmio};
 
 use crate::bus::Bus;
-use crate::cli::RunArgs;
+use crate::cli::{NetTo, RunArgs};
 use crate::disk;
 use crate::hv::kvm::Vm;
 use crate::irqfd::Irqfd;
@@ -16,7 +16,7 @@ use crate::layout;
 use crate::main_loop::Handles;
 use crate::memory::Memory;
 use crate::outcome::Refusal;
-use crate::system::Disks;
+use crate::system::Kept;
 
 /// The devices of a VM, and the handles of those that take requests.
 pub struct Attached {
@@ -33,9 +33,9 @@ pub fn attach(
     io: &IoThread,
     args: &RunArgs,
     memory: &Memory,
-    disks: Disks,
+    kept: Kept,
 ) -> anyhow::Result<Attached> {
-    let (devices, handles) = make(args, memory, disks)?;
+    let (devices, handles) = make(args, memory, kept)?;
     if devices.len() > layout::VIRTIO_MAX as usize {
         let most = layout::VIRTIO_MAX;
         let problem = format!("a VM has at most {most} devices; use fewer --disk and --net");
@@ -61,11 +61,11 @@ fn host(subject: impl Display) -> impl FnOnce(armvisor_devices::Error) -> Refusa
 
 type Devices = Vec<Box<dyn VirtioDevice>>;
 
-fn make_disks(args: &RunArgs, disks: Disks) -> Result<Devices, Refusal> {
+fn make_disks(args: &RunArgs, kept: &mut Kept) -> Result<Devices, Refusal> {
     use armvisor_devices::block::{Block, BlockConfig};
 
     let mut devices: Devices = Vec::new();
-    if let (Some(image), Some(path)) = (disks.image, &args.image) {
+    if let (Some(image), Some(path)) = (kept.image.take(), &args.image) {
         let config = BlockConfig {
             read_only: false,
             id: "armvisor-image".into(),
@@ -84,7 +84,7 @@ fn make_disks(args: &RunArgs, disks: Disks) -> Result<Devices, Refusal> {
             Block::new(file, config).map_err(|error| Refusal::file("disk", &arg.path, error))?;
         devices.push(Box::new(block));
     }
-    if let Some(file) = disks.seed {
+    if let Some(file) = kept.seed.take() {
         let config = BlockConfig {
             read_only: true,
             id: "armvisor-cloud-init".into(),
@@ -95,22 +95,34 @@ fn make_disks(args: &RunArgs, disks: Disks) -> Result<Devices, Refusal> {
     Ok(devices)
 }
 
-fn make(args: &RunArgs, memory: &Memory, disks: Disks) -> Result<(Devices, Handles), Refusal> {
+fn make_networks(args: &RunArgs, kept: &Kept, devices: &mut Devices) -> Result<(), Refusal> {
+    use armvisor_devices::net::{Net, NetConfig};
+
+    let streams = kept.streams.iter().cloned().chain(std::iter::repeat(None));
+    for (arg, stream) in args.net.iter().zip(streams) {
+        let net = match (&arg.to, stream) {
+            (_, Some(stream)) => Net::with_stream(stream, arg.mac),
+            (NetTo::Tap(tap), None) => Net::new(&NetConfig {
+                tap: tap.clone(),
+                mac: arg.mac,
+            }),
+            (NetTo::Passt { .. }, None) => {
+                return Err(Refusal::host(arg.to.subject(), "was not started"));
+            }
+        };
+        devices.push(Box::new(net.map_err(host(arg.to.subject()))?));
+    }
+    Ok(())
+}
+
+fn make(args: &RunArgs, memory: &Memory, mut kept: Kept) -> Result<(Devices, Handles), Refusal> {
     use armvisor_devices::balloon::{Backing, Balloon};
     use armvisor_devices::button::Button;
-    use armvisor_devices::net::{Net, NetConfig};
     use armvisor_devices::rng::Rng;
     use armvisor_devices::vsock::{Vsock, VsockConfig};
 
-    let mut devices = make_disks(args, disks)?;
-    for arg in &args.net {
-        let config = NetConfig {
-            tap: arg.tap.clone(),
-            mac: arg.mac,
-        };
-        let net = Net::new(&config).map_err(host(format!("TAP {}", arg.tap)))?;
-        devices.push(Box::new(net));
-    }
+    let mut devices = make_disks(args, &mut kept)?;
+    make_networks(args, &kept, &mut devices)?;
     if let Some(arg) = &args.vsock {
         let config = VsockConfig {
             cid: arg.cid.into(),

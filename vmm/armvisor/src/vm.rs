@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use armvisor_devices::block::Image;
-use armvisor_devices::net::random_mac;
+use armvisor_devices::net::{Stream, random_mac};
 use armvisor_devices::{IoThread, VirtioMmio};
 use kvm_ioctls::DeviceFd;
 use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend};
@@ -42,11 +42,11 @@ use crate::size::Size;
 use crate::sys::ring::CoalescedRing;
 use crate::sys::signal::EndSignals;
 use crate::sys::stats::{self, Stats};
-use crate::system::{self, Disks, System};
+use crate::system::{self, Kept, System};
 use crate::terminal::Raw;
 use crate::uart::{self, Uart};
 use crate::window::RegisterPage;
-use crate::{cmdline, seed, sys, vcpu, virtio};
+use crate::{cmdline, passt, seed, sys, vcpu, virtio};
 
 /// Runs the VM that the command line describes, until it ends.
 pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
@@ -56,7 +56,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     for net in &mut args.net {
         if net.mac.is_none() {
             let mac = random_mac();
-            net.mac = Some(mac.map_err(|error| Refusal::host(format!("TAP {}", net.tap), error))?);
+            net.mac = Some(mac.map_err(|error| Refusal::host(net.to.subject(), error))?);
         }
     }
     let ended = loop {
@@ -100,6 +100,8 @@ struct Standing {
     /// The files of `--image`, which no one else changes between two machines.
     image: Option<Source>,
     seed: Option<File>,
+    /// The connections to passt, for each `--net` that is one.
+    streams: Vec<Option<Arc<Mutex<Stream>>>>,
     /// The console as it was opened for the first machine; a file must not be cut off again.
     console: Option<Option<OwnedFd>>,
     raw: Option<Raw>,
@@ -118,7 +120,7 @@ impl Standing {
         let start = Instant::now();
         let mut phases = Phases::start();
         let bootargs = cmdline::build(&args.append)?;
-        check_nets(&args.net)?;
+        check_nets(&args.net, &args.publish)?;
         check_protected(args)?;
         check_console(args)?;
         let signals = EndSignals::new()?;
@@ -139,6 +141,7 @@ impl Standing {
             outside: Outside { server, signals },
             image: system::open_image(args)?,
             seed: seed::disk(&args.seed, args.name.as_deref())?,
+            streams: passt::start_all(args)?,
             console: None,
             raw: None,
             phases,
@@ -155,11 +158,12 @@ impl Standing {
         let source = self.image.as_ref();
         let boot = source.map(|source| system::read_image(args, source));
         let boot = boot.transpose()?.flatten();
-        let disks = Disks {
+        let kept = Kept {
             image: source.map(Source::disk).transpose()?,
             seed: self.seed.as_ref().map(File::try_clone).transpose()?,
+            streams: self.streams.clone(),
         };
-        let image = disks.image.clone();
+        let image = kept.image.clone();
         let vm = Arc::new(self.hypervisor.create_vm(cpus, bytes, args.protected)?);
         let memory = make_memory(args, &vm)?;
         self.phases.done("memory");
@@ -171,7 +175,7 @@ impl Standing {
         };
         self.phases.done("load");
 
-        let built = Built::new(&vm, args, &memory, self.console(&args.console)?, disks)?;
+        let built = Built::new(&vm, args, &memory, self.console(&args.console)?, kept)?;
         self.phases.done("devices");
 
         let fdt_at = write_fdt(args, &bootargs.text, &memory, &system, &built)?;
@@ -251,7 +255,7 @@ impl Built {
         args: &RunArgs,
         memory: &Memory,
         console: Option<OwnedFd>,
-        disks: Disks,
+        kept: Kept,
     ) -> anyhow::Result<Self> {
         let vcpus: Result<Vec<_>, _> = (0..args.cpus)
             .map(|index| vm.create_vcpu(index, args.pmu))
@@ -277,7 +281,7 @@ impl Built {
         bus.insert(layout::RTC_BASE, layout::RTC_SIZE, clock.clone())?;
 
         let io = IoThread::spawn().map_err(|error| Refusal::host("host", error))?;
-        let virtio = virtio::attach(vm, &mut bus, &io, args, memory, disks)?;
+        let virtio = virtio::attach(vm, &mut bus, &io, args, memory, kept)?;
         let vm_stats = stats_file(vm.fd());
         Ok(Built {
             vcpus,

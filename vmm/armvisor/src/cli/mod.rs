@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The command line: commands and options, the most frequent first. `run` has the options of a VM,
-//! `devices` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
+//! `devices` and `net` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
 //!
 //! Refusals come before anything is opened, with exit code 2.
 
 mod devices;
 mod error;
+mod net;
 mod run;
 mod seed;
 
@@ -18,8 +19,9 @@ use crate::outcome::EXIT_CODES_HELP;
 use crate::rundir::RUN_DIR_HELP;
 use crate::size::{self, Size};
 
-pub use devices::{DiskArg, NetArg, VsockArg, check_nets};
+pub use devices::{DiskArg, VsockArg};
 pub use error::refusal;
+pub use net::{NetArg, NetTo, Publish, check_nets};
 pub use run::{OnReset, RunArgs, check_console, check_protected};
 pub use seed::{SeedArgs, check_hostname};
 
@@ -236,7 +238,7 @@ mod tests {
 
     fn net(tap: &str, mac: Option<[u8; 6]>) -> NetArg {
         NetArg {
-            tap: tap.into(),
+            to: NetTo::Tap(tap.into()),
             mac,
         }
     }
@@ -342,24 +344,21 @@ mod tests {
             ),
             (
                 &["--net", "eth0"],
-                "--net eth0: lacks a key; write tap=eth0",
+                "--net eth0: lacks a key; write tap=eth0, or passt",
             ),
-            (
-                &["--net", "user"],
-                "--net user: armvisor has no user networking; write tap=tap0, made with 'sudo ip tuntap add dev tap0 mode tap user $USER; sudo ip addr add ",
-            ),
+            (&["--net", "user"], "--net user: is passt here; write passt"),
             (&["--net", "tap"], "lacks a key; write tap=tap"),
             (
                 &["--net", "tap=x,y"],
-                "'y' is not KEY=VALUE; write tap=NAME[,mac=MAC]",
+                "'y' is not KEY=VALUE; write passt[,host][,mac=MAC] or tap=NAME[,mac=MAC]",
             ),
             (
                 &["--net", "bridge=br0"],
-                "has no 'bridge='; write tap=NAME[,mac=MAC]",
+                "has no 'bridge='; write passt[,host][,mac=MAC] or tap=NAME[,mac=MAC]",
             ),
             (
                 &["--net", "mac=52:54:00:12:34:56"],
-                "names no TAP; write tap=NAME[,mac=MAC]",
+                "names no network; write passt[,host][,mac=MAC] or tap=NAME[,mac=MAC]",
             ),
             (&["--net", "tap=x,mac=52:54:00"], "is not a MAC"),
             (
@@ -372,7 +371,7 @@ mod tests {
             ),
             (
                 &["--net", "tap=x,tap=y"],
-                "has 'tap=' twice; write tap=NAME[,mac=MAC]",
+                "has 'tap=' twice; write passt[,host][,mac=MAC] or tap=NAME[,mac=MAC]",
             ),
             (&["--vsock", "cid=2,uds=x"], "from 3 to"),
             (&["--vsock", "cid=3"], "lacks uds=; write cid=N,uds=PATH"),

@@ -7,7 +7,8 @@ use armvisor_devices::net::how_to_make_a_tap;
 use clap::Args;
 use clap::builder::Resettable::Reset;
 
-use super::devices::{DiskArg, NetArg, VsockArg};
+use super::devices::{DiskArg, VsockArg};
+use super::net::{NetArg, Publish};
 use super::seed::SeedArgs;
 use crate::console::{Choice, ESCAPE_HELP};
 use crate::disk::Kind;
@@ -100,9 +101,24 @@ pub struct RunArgs {
         help_heading = "Devices"
     )]
     pub image_format: Option<Kind>,
-    /// A network device on the TAP device NAME; repeatable. Without a MAC it gets a random one
-    #[arg(long, value_name = "tap=NAME[,mac=MAC]", help_heading = "Devices")]
+    /// A network device; repeatable. 'passt' needs no root: the guest has the host's address by DHCP, its
+    /// name servers, and reaches what the host reaches; with 'host' also the host's own loopback, by the
+    /// address of its gateway. 'tap' is the TAP device NAME. Without a MAC it gets a random one
+    #[arg(
+        long,
+        value_name = "passt[,host][,mac=MAC]|tap=NAME[,mac=MAC]",
+        help_heading = "Devices"
+    )]
     pub net: Vec<NetArg>,
+    /// Forward the host's PORT, of ADDRESS or else of all its addresses, to the guest's GUEST_PORT, through
+    /// '--net passt'; repeatable. An IPv6 address is in brackets
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "[ADDRESS:]PORT:GUEST_PORT[/udp]",
+        help_heading = "Devices"
+    )]
+    pub publish: Vec<Publish>,
     /// The guest's serial console: stdio, none, or a file to write it to
     #[arg(
         long,
@@ -172,6 +188,7 @@ pub(super) fn help() -> String {
 Examples:
   armvisor run --image debian-13-genericcloud-arm64.qcow2 --memory 1G --cpus 2
   armvisor run --kernel /boot/vmlinuz --initrd initrd --memory 1G --cpus 2 --disk disk.img
+  armvisor run --image debian.qcow2 --net passt -p 127.0.0.1:2222:22 -p 8080:80
 
 To make a TAP for '--net tap=tap0', once after each start of the host (give the guest 192.168.77.2):
   {}

@@ -8,7 +8,6 @@
 //! It may have been taken over by what it read, so its answer is hostile, too.
 
 mod child;
-mod wait;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -29,7 +28,7 @@ use crate::disk::Kind;
 use crate::image::{Source, convert};
 use crate::outcome::{ExitCode, Refusal};
 use crate::size::MIB;
-use wait::Outcome;
+use crate::wait::{self, Outcome};
 
 pub use child::serve;
 
@@ -37,8 +36,6 @@ pub use child::serve;
 const COMMAND: &str = "read-image";
 /// The exit code of a reader that cannot limit itself, so it has read nothing.
 const UNLIMITED: u8 = 100;
-/// Bytes of a reply.
-const LONGEST: u64 = 64 << 10;
 /// Of a path in the image, of a sentence, and of the kernel's words, which has fewer than 2048.
 const LONGEST_TEXT: usize = 4096;
 /// Of a kernel, and of an initrd, which the reader has in memory.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! Waits for a reader: not for ever, and not past a signal that ends the program.
+//! Waits for a program that was started: not for ever, and not past a signal that ends this one.
 //!
 //! The signals are blocked by now and are the main loop's to take, which does not run yet. So they are
 //! looked for here, and left for it.
@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::LONGEST;
 use crate::sys::signal::pending;
+
+/// Bytes of a reply that are read.
+const LONGEST: u64 = 64 << 10;
 
 /// How often signals are looked for.
 const LOOK: Duration = Duration::from_millis(100);
@@ -20,9 +22,9 @@ const SOON: Duration = Duration::from_millis(1);
 /// For a killed process to end. One that the host's storage holds does not end before that answers.
 const KILLED: Duration = Duration::from_secs(1);
 
-/// How a reader ended.
+/// How a program ended.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// By itself, with this reply.
     Ended(Vec<u8>, ExitStatus),
     /// It took too long.
@@ -32,7 +34,7 @@ pub(super) enum Outcome {
 }
 
 /// Waits for the child's reply and its end for as long as `patience`.
-pub(super) fn wait(mut child: Child, patience: Duration) -> io::Result<Outcome> {
+pub(crate) fn wait(mut child: Child, patience: Duration) -> io::Result<Outcome> {
     let limit = Instant::now() + patience;
     let outcome = attend(&mut child, limit);
     if !matches!(outcome, Ok(Outcome::Ended(..))) {
