@@ -17,7 +17,10 @@ from made_packages import TOP, build, contents, field, run
 
 pytestmark = pytest.mark.xdist_group("packages")
 
-COMMANDS = ("run", "list", "stat", "stop", "pause", "resume", "balloon", "doctor")
+COMMANDS = (
+    *("run", "up", "ssh", "list", "stat", "stop", "rm", "console", "logs"),
+    *("pause", "resume", "balloon", "doctor"),
+)
 VMM_FILES = {
     "/usr/bin/armvisor",
     "/usr/share/man/man1/armvisor.1.gz",

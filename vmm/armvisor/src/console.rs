@@ -35,6 +35,9 @@ pub enum Choice {
     File(PathBuf),
     /// Output is thrown away; there is no input.
     None,
+    /// Output to this file, of which the newest part is kept ([`Screen::keep`]); input is standard input. Of
+    /// VMs that have a folder; nobody can type it.
+    Log(PathBuf),
 }
 
 impl FromStr for Choice {
@@ -65,8 +68,34 @@ impl Choice {
                 .map(Some)
                 .map_err(|error| Refusal::host("console", error)),
             Choice::File(path) => open_file(path).map(Some),
+            Choice::Log(path) => open_log(path)
+                .map(Some)
+                .map_err(|error| Refusal::open("console", path, &error)),
         }
     }
+
+    /// Whether the guest reads standard input.
+    pub fn has_input(&self) -> bool {
+        matches!(self, Choice::Stdio | Choice::Log(_))
+    }
+}
+
+fn open_log(path: &Path) -> io::Result<OwnedFd> {
+    let mut how = File::options();
+    let flags = libc::O_NOFOLLOW;
+    let how = how
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(flags);
+    Ok(how.open(path)?.into())
+}
+
+/// Where the part of a log is that is not in it any more.
+pub fn old_log(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
 }
 
 /// Standard output. A terminal's or pipe's own open file would be set to not wait for all who share
@@ -120,6 +149,8 @@ const HALF_LINE: Duration = Duration::from_millis(20);
 const LINE: usize = 1024;
 /// A pipe that poll calls writable takes this much without blocking (PIPE_BUF).
 const CHUNK: usize = 4096;
+/// Bytes of a log before it begins anew.
+const LOG: u64 = 1 << 20;
 /// With this much unwritten the guest waits for the reader.
 const BEHIND: usize = 64 << 10;
 
@@ -129,6 +160,7 @@ pub struct Screen {
     bytes: Vec<u8>,
     timer: TimerFd,
     due: Option<Duration>,
+    log: Option<PathBuf>,
 }
 
 impl Screen {
@@ -141,7 +173,29 @@ impl Screen {
             bytes: Vec::with_capacity(LINE),
             timer,
             due: None,
+            log: None,
         })
+    }
+
+    /// For a console that goes to a log: what is older than a MiB moves aside, and what is older than that
+    /// is forgotten, so that a guest cannot fill the host's disk.
+    pub fn keep(mut self, choice: &Choice) -> Self {
+        if let Choice::Log(path) = choice {
+            self.log = Some(path.clone());
+        }
+        self
+    }
+
+    /// Begins the log anew where it is long. The file stays, as readers and the next machine have it.
+    fn turn(&self) -> io::Result<()> {
+        let (Some(log), Some(out)) = (&self.log, &self.out) else {
+            return Ok(());
+        };
+        if out.metadata()?.len() >= LOG {
+            std::fs::copy(log, old_log(log))?;
+            out.set_len(0)?;
+        }
+        Ok(())
     }
 
     /// Becomes readable when the main loop should call [`Screen::tick`].
@@ -175,10 +229,14 @@ impl Screen {
     /// Writes out what is there, waiting up to `patience` milliseconds for a slow reader. Output that
     /// nobody can take is lost, as on a cable that is not plugged in.
     fn show(&mut self, patience: i32) {
-        let Some(out) = &mut self.out else {
+        if self.out.is_none() {
             self.bytes.clear();
             return;
-        };
+        }
+        if let Err(error) = self.turn() {
+            log::debug!("the console's log stays long: {error}");
+        }
+        let Some(out) = &mut self.out else { return };
         let mut done = 0;
         while done < self.bytes.len() && wait_writable(out.as_fd(), patience).unwrap_or(true) {
             let end = self.bytes.len().min(done + CHUNK);
@@ -323,6 +381,32 @@ mod tests {
         let got = reader.read(&mut bytes).unwrap();
         bytes.truncate(got);
         bytes
+    }
+
+    #[test]
+    fn a_log_keeps_the_newest_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Choice::Log(folder.path().join("log"));
+        let Choice::Log(path) = &log else { panic!() };
+        let mut screen = Screen::new(log.open().unwrap()).unwrap().keep(&log);
+        let line = |number: usize| format!("{number:>1023}\n");
+        for number in 0..3000 {
+            screen.put(line(number).as_bytes());
+        }
+        screen.finish();
+        let (new, old) = (
+            std::fs::read(path).unwrap(),
+            std::fs::read(old_log(path)).unwrap(),
+        );
+        assert_eq!(old.len() as u64, LOG);
+        let both = [old, new].concat();
+        assert!(both.len() as u64 <= 2 * LOG && both.ends_with(line(2999).as_bytes()));
+        let first = 3000 - both.len() / 1024;
+        assert!(both.starts_with(line(first).as_bytes()));
+        // Opened again, it goes on.
+        let mut again = Screen::new(log.open().unwrap()).unwrap().keep(&log);
+        again.put(b"more\n");
+        assert!(std::fs::read(path).unwrap().ends_with(b"2999\nmore\n"));
     }
 
     #[test]

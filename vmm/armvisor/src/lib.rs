@@ -25,6 +25,7 @@ pub mod image;
 pub mod irqfd;
 pub mod kernel;
 pub mod layout;
+pub mod life;
 pub mod main_loop;
 pub mod memory;
 pub mod open;

@@ -11,6 +11,7 @@ use anyhow::Result;
 use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
 use armvisor::control::{Reply, Request, client};
 use armvisor::doctor;
+use armvisor::life::{self, folder::Home};
 use armvisor::outcome::{ExitCode, Refusal, printable, refusal_of};
 use armvisor::passt;
 use armvisor::reader;
@@ -27,6 +28,9 @@ fn main() -> process::ExitCode {
         }
         if passt::is_asked(command.as_deref()) {
             return passt::serve();
+        }
+        if life::serve::is_asked(command.as_deref()) {
+            return serve_vm().unwrap_or_else(|error| refuse(&refusal_of(error)));
         }
         let cli = match parse() {
             Ok(cli) => cli,
@@ -106,8 +110,16 @@ fn carry_out(cli: &Cli) -> Result<u8> {
             })?;
             return Ok(report.exit_code() as u8);
         }
+        Command::Up(args) => return Ok(life::up::up(&Home::of_user()?, &places, args)?),
+        Command::Ssh(args) => match life::ssh::ssh(&Home::of_user()?, &places, args)? {},
+        Command::Console(args) => life::console::console(&Home::of_user()?, &args.name)?,
+        Command::Logs(args) => life::console::logs(&Home::of_user()?, args)?,
+        Command::Rm(args) => life::rm(&Home::of_user()?, &places, &args.name, args.force)?,
         Command::List { json: as_json } => {
-            let stats = client::list(&places)?;
+            let mut stats = client::list(&places)?;
+            if let Ok(home) = Home::of_user() {
+                stats.extend(life::stopped(&home, &stats));
+            }
             print(&if *as_json {
                 json(&stats)?
             } else {
@@ -117,6 +129,14 @@ fn carry_out(cli: &Cli) -> Result<u8> {
         }
     }
     Ok(done)
+}
+
+/// Is the VM in a folder.
+fn serve_vm() -> Result<u8> {
+    let folder = std::env::args_os().nth(2).unwrap_or_default();
+    let (args, verbosity) = life::serve::arguments(folder.as_ref())?;
+    start_log(verbosity);
+    run_vm(&args, verbosity)
 }
 
 fn simple(places: &Places, args: &VmArgs, request: Request) -> Result<()> {

@@ -61,7 +61,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Report> {
     }
     let ended = loop {
         let mut ended = standing.run_machine(&args)?;
-        if args.on_reset == OnReset::Exit || !ended.may_restart() {
+        if args.on_reset.unwrap_or_default() == OnReset::Exit || !ended.may_restart() {
             break ended;
         }
         standing.resets += 1;
@@ -182,12 +182,11 @@ impl Standing {
         built.vcpus[0].set_boot_state(system.loaded.entry.0, fdt_at.0)?;
         self.phases.done("boot state");
 
-        let stdio = args.console == Choice::Stdio;
-        if stdio && self.raw.is_none() {
+        if args.console == Choice::Stdio && self.raw.is_none() {
             self.raw = Raw::enter()?;
         }
         let main_loop = built.start(self, args, &vm)?;
-        let mut ended = main_loop.run(stdio)?;
+        let mut ended = main_loop.run(args.console.has_input())?;
         self.close(image, ended.stopped);
         ended.end = ended.end.of_kernel(bootargs.panic_is_warm);
         self.phases.done("run");
@@ -269,7 +268,10 @@ impl Built {
         let mut bus = Bus::default();
 
         let interrupt = Irqfd(vm.interrupt(layout::UART_SPI)?);
-        let uart = Arc::new(Uart::new(Box::new(interrupt), Screen::new(console)?));
+        let uart = Arc::new(Uart::new(
+            Box::new(interrupt),
+            Screen::new(console)?.keep(&args.console),
+        ));
         let coalesced = coalesce(vm, &vcpus[0], &uart);
         if let Some(page) = RegisterPage::new(vm)? {
             uart.open_window(Box::new(page));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//! The command line: commands and options, the most frequent first. `run` has the options of a VM,
-//! `devices` and `net` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
+//! The command line: commands and options, the most frequent first. `run` has the options of a VM, `life`
+//! those of VMs that have a folder, `devices` and `net` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
 //!
 //! Refusals come before anything is opened, with exit code 2.
 
 mod devices;
 mod error;
+mod life;
 mod net;
 mod run;
 mod seed;
@@ -21,9 +22,10 @@ use crate::size::{self, Size};
 
 pub use devices::{DiskArg, VsockArg};
 pub use error::refusal;
+pub use life::{ConsoleArgs, LogsArgs, RmArgs, SshArgs, UpArgs};
 pub use net::{NetArg, NetTo, Publish, check_nets};
 pub use run::{OnReset, RunArgs, check_console, check_protected};
-pub use seed::{SeedArgs, check_hostname};
+pub use seed::{SeedArgs, check_hostname, check_user};
 
 /// A small virtual machine monitor for KVM on arm64.
 #[derive(Debug, Parser)]
@@ -67,7 +69,12 @@ pub enum Command {
     /// Run a VM
     #[command(after_help = run::help())]
     Run(Box<RunArgs>),
-    /// List the running VMs
+    /// Make a VM that stays, and start it in the background; or start one that there is
+    #[command(after_help = life::UP_HELP)]
+    Up(UpArgs),
+    /// Log in to a VM of 'up' by SSH, or run a command there
+    Ssh(SshArgs),
+    /// List the VMs: those that run, and this user's that 'up' has made
     List {
         /// Print JSON
         #[arg(long)]
@@ -78,6 +85,12 @@ pub enum Command {
     Stat(StatArgs),
     /// Press a VM's power button and wait until the guest powers off, or end the VM at once
     Stop(StopArgs),
+    /// Remove a VM of 'up', with its disk
+    Rm(RmArgs),
+    /// Connect the terminal to the console of a VM of 'up'
+    Console(ConsoleArgs),
+    /// Print what the guest of a VM of 'up' has written to its console: the newest MiB or two
+    Logs(LogsArgs),
     /// Pause a VM's CPUs and devices until 'resume'
     Pause(VmArgs),
     /// Resume a paused VM
@@ -252,7 +265,7 @@ mod tests {
         );
         assert_eq!(args.device, PathBuf::from("/dev/kvm"));
         assert_eq!(args.huge_pages, HugePages::Thp);
-        assert_eq!(args.on_reset, OnReset::Exit);
+        assert_eq!(args.on_reset, None);
         assert!(args.disk.is_empty() && args.net.is_empty() && args.vsock.is_none());
         assert!(!args.pmu && run(&["--pmu"]).unwrap().pmu);
     }
@@ -300,7 +313,7 @@ mod tests {
             (args.append.as_str(), args.huge_pages),
             ("-quiet x", HugePages::Hugetlb)
         );
-        assert_eq!(args.on_reset, OnReset::Restart);
+        assert_eq!(args.on_reset, Some(OnReset::Restart));
     }
 
     #[test]
@@ -491,7 +504,8 @@ mod tests {
             .unwrap_err()
             .to_string();
         let commands = [
-            "run", "list", "stat", "stop", "pause", "resume", "balloon", "doctor",
+            "run", "up", "ssh", "list", "stat", "stop", "rm", "console", "logs", "pause", "resume",
+            "balloon", "doctor",
         ];
         let places: Vec<_> = commands
             .iter()
@@ -523,6 +537,26 @@ mod tests {
             })
             .collect();
         assert!(places.is_sorted(), "{help}");
+    }
+
+    #[test]
+    fn what_follows_a_name_is_for_the_guest_or_the_new_vm() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+        match parse("armvisor up web --image i -p 80:80 -v").unwrap() {
+            Command::Up(args) => {
+                assert_eq!(args.name, "web");
+                assert_eq!(args.options, ["--image", "i", "-p", "80:80", "-v"]);
+            }
+            other => panic!("{other:?}"),
+        }
+        match parse("armvisor ssh --timeout 9 web ls -l --color").unwrap() {
+            Command::Ssh(args) => {
+                assert_eq!((args.timeout, &*args.name), (9, "web"));
+                assert_eq!(args.command, ["ls", "-l", "--color"]);
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(parse("armvisor up ../x").is_err());
     }
 
     #[test]

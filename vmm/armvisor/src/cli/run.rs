@@ -137,15 +137,9 @@ pub struct RunArgs {
     #[arg(long, value_parser = parse_name, help_heading = "Life")]
     pub name: Option<String>,
     /// After a reset or a panic of the guest: end armvisor with exit code 5 or 6, or restart the VM, with
-    /// kernel and initrd read again
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "exit|restart",
-        help_heading = "Life"
-    )]
-    pub on_reset: OnReset,
+    /// kernel and initrd read again [default: exit; of 'armvisor up': restart]
+    #[arg(long, value_enum, value_name = "exit|restart", help_heading = "Life")]
+    pub on_reset: Option<OnReset>,
     /// Print a report as one line of JSON when the VM ends
     #[arg(long, help_heading = "Life")]
     pub json: bool,
@@ -200,7 +194,7 @@ On a terminal: {ESCAPE_HELP}.
     )
 }
 
-fn parse_name(text: &str) -> Result<String, String> {
+pub(super) fn parse_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
 }
 

@@ -32,10 +32,15 @@ pub struct SeedArgs {
 }
 
 fn parse_user(text: &str) -> Result<String, String> {
+    check_user(text).map(|()| text.to_owned())
+}
+
+/// Refuses what cannot be an account's name.
+pub fn check_user(text: &str) -> Result<(), String> {
     let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     if begins && text.len() <= 32 && text.chars().all(rest) {
-        return Ok(text.to_owned());
+        return Ok(());
     }
     Err(
         "is not a name for an account; write at most 32 of a-z, 0-9, '-' and '_', a letter first"

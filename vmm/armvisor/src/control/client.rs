@@ -99,6 +99,7 @@ fn state(stat: &Stat) -> &'static str {
     match stat.state {
         State::Running => "running",
         State::Paused => "paused",
+        State::Stopped => "stopped",
     }
 }
 
@@ -178,6 +179,10 @@ pub fn show_list(stats: &[Stat], places: &Places, terminal: bool) -> String {
     };
     line(["NAME", "STATE", "PID", "CPUS", "MEMORY", "UP (S)", "USER"]);
     for stat in stats {
+        if stat.state == State::Stopped {
+            line([&stat.name, state(stat), "-", "-", "-", "-", "-"]);
+            continue;
+        }
         line([
             &stat.name,
             state(stat),

@@ -60,6 +60,8 @@ pub enum State {
     Running,
     /// A request has stopped the vCPUs and devices.
     Paused,
+    /// It has a folder, and no process: only a list has such.
+    Stopped,
 }
 
 /// Figures of one vCPU.

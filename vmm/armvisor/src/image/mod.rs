@@ -19,6 +19,7 @@ mod qcow2_test;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,6 +90,13 @@ pub struct Source {
 impl Source {
     /// Opens and locks the files, and finds the format.
     pub fn open(options: &ImageOptions) -> Result<Self, Refusal> {
+        Self::open_with(options, || options.ephemeral.then(overlay).transpose())
+    }
+
+    fn open_with(
+        options: &ImageOptions,
+        overlay: impl FnOnce() -> Result<Option<File>, Refusal>,
+    ) -> Result<Self, Refusal> {
         let path = &options.path;
         let writable = !options.ephemeral;
         let mut file = open_file(path, writable)?;
@@ -116,7 +124,7 @@ impl Source {
             kind,
             probed: options.format.is_none(),
             backing: backing.collect::<Result<_, _>>()?,
-            overlay: options.ephemeral.then(overlay).transpose()?,
+            overlay: overlay()?,
             file,
         };
         // What the image lacks is said before anything else is read.
@@ -272,6 +280,46 @@ fn storage(file: &File, writable: bool, path: Option<&Path>) -> io::Result<Stora
         how = how.filename(path);
     }
     Storage::from_open_file(file.try_clone()?, how)
+}
+
+/// Makes a qcow2 at `path`, a new file, for changes of an image that stays as it is: that of `ephemeral`
+/// options. Whoever uses it names the image as its backing file.
+pub fn make_overlay(options: &ImageOptions, path: &Path) -> Result<(), Refusal> {
+    let failed = |error| Refusal::open("disk", path, &error);
+    let mut how = File::options();
+    let how = how.read(true).write(true).create_new(true).mode(0o600);
+    let file = how.open(path).map_err(failed)?;
+    let kept = || file.try_clone().map(Some).map_err(failed);
+    let source = Source::open_with(options, kept)?;
+    let refuse = |problem: &str| Err(Refusal::file(WHAT, &source.path, problem));
+    let format = match source.kind {
+        Kind::Raw => "raw",
+        Kind::Qcow2 => "qcow2",
+        Kind::Vmdk => {
+            return refuse("is a VMDK, whose changes can only be forgotten; add '--ephemeral'");
+        }
+    };
+    let Some(name) = source.real.to_str() else {
+        return refuse("has a name that is not text in UTF-8; rename it");
+    };
+    open::check(
+        &source
+            .file
+            .metadata()
+            .map_err(|error| Refusal::open(WHAT, &source.path, &error))?,
+        open::REGULAR_FILE,
+    )
+    .map_err(|problem| problem.refusal(WHAT, &source.path))?;
+    let below = guarded(|| source.open_format(false));
+    let size = below.map_err(|error| source.refusal(&error))?.size();
+    let make = || -> io::Result<()> {
+        Qcow2::<Storage>::create_builder(storage(&file, true, None)?)
+            .size(size)
+            .backing(name.to_owned(), format.to_owned())
+            .create()?;
+        file.sync_all()
+    };
+    make().map_err(failed)
 }
 
 fn new_overlay(overlay: &File, size: u64) -> io::Result<()> {

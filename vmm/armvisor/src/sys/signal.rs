@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
 use vmm_sys_util::signal::{block_signal, create_sigset, unblock_signal};
 
@@ -60,6 +60,12 @@ pub fn unblock() -> io::Result<()> {
         unblock_signal(number).map_err(|error| io::Error::other(format!("{error:?}")))?;
     }
     Ok(())
+}
+
+impl AsFd for EndSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 impl AsRawFd for EndSignals {
