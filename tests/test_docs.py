@@ -73,7 +73,7 @@ ELSEWHERE = {
     ),
     "target/release/armvisor doctor": ("tests/test_doctor.py", "armvisor doctor"),
     "armvisor up web": ("tests/test_life.py", "armvisor up web"),
-    "armvisor up web --image ": ("tests/test_life.py", "up web --image disk"),
+    "armvisor up web --image ": ("tests/test_life.py", "armvisor up web --config web.toml"),
     "armvisor ssh web": ("tests/test_life.py", "armvisor ssh web"),
     "armvisor stop web": ("tests/test_life.py", "armvisor stop web"),
     "armvisor list": ("tests/test_vmm_life.py", "armvisor list"),

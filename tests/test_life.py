@@ -62,10 +62,18 @@ ip addr add 192.0.2.2/24 dev dummy0; ip link set dummy0 up
 ip route add default via 192.0.2.1
 httpd -p 127.0.0.1:8099 -h /tmp
 before=$(sha256sum </home/anna/disk)
-up="armvisor up web --image disk --memory 320M --user me -p 8080:80"
+cat >/home/anna/web.toml <<'END'
+image = "disk"
+memory = "320M"
+user = "me"
+publish = ["8080:80"]
+END
+up="armvisor up web --config web.toml"
 
 as "$up -p 127.0.0.1:8099:80" 2>&1; part port-in-use $?
 as "armvisor list; ls -A .local/share/armvisor"; part nothing-left $?
+as "sed s/320M/lots/ web.toml >wrong.toml; armvisor up web --config wrong.toml" 2>&1
+part wrong-file $?
 as "$up" 2>&1; part up $?
 as "armvisor list"; part list $?
 as "$up" 2>&1; part up-again $?
@@ -150,6 +158,8 @@ def test_a_vm_that_does_not_start_leaves_nothing(parts):
     assert status == 4
     assert "--publish: '127.0.0.1:8099:80' wants port 8099 of the host, which another" in said
     assert parts["nothing-left"][1] == ""
+    status, said = parts["wrong-file"]
+    assert status == 2 and "armvisor: wrong.toml:2:10: --memory lots: is not a size" in said
 
 
 def test_up_runs_in_the_background(parts):

@@ -8,7 +8,7 @@ use std::process;
 use std::time::Duration;
 
 use anyhow::Result;
-use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, refusal};
+use armvisor::cli::{Cli, Command, RunArgs, Verbosity, VmArgs, Words, refusal};
 use armvisor::control::{Reply, Request, client};
 use armvisor::doctor;
 use armvisor::life::{self, folder::Home};
@@ -49,16 +49,34 @@ fn refuse(refusal: &Refusal) -> u8 {
 
 /// The command line. Help and version are printed, and end the program.
 fn parse() -> Result<Cli, Refusal> {
-    Cli::try_parse().map_err(|error| {
-        let words: Vec<String> = std::env::args_os()
-            .skip(1)
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        match refusal(&error, words.iter().map(String::as_str)) {
-            Some(refusal) => refusal,
-            None => error.exit(),
+    let given: Vec<_> = std::env::args_os().collect();
+    let words = given
+        .iter()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    let mut commands = words.iter().filter(|word| !word.starts_with('-'));
+    let said = match commands.next().map(String::as_str) {
+        // A configuration's words are text; other words need not be.
+        Some("run") if words.iter().any(|word| word.starts_with("--config")) => {
+            Some(Words::expand(&words)?)
         }
-    })
+        _ => None,
+    };
+    let parsed = match &said {
+        Some(said) => Cli::try_parse_from(
+            ["armvisor"]
+                .into_iter()
+                .chain(said.words.iter().map(String::as_str)),
+        ),
+        None => Cli::try_parse_from(given),
+    };
+    parsed.map_err(
+        |error| match refusal(&error, words.iter().map(String::as_str)) {
+            Some(refusal) => refusal.at(said.as_ref().and_then(|said| said.place(&error))),
+            None => error.exit(),
+        },
+    )
 }
 
 fn start_log(verbosity: Verbosity) {

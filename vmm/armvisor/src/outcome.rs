@@ -189,6 +189,14 @@ impl Refusal {
         Refusal::new(ExitCode::Usage, subject, problem)
     }
 
+    /// The same, said of a place in a file.
+    pub fn at(mut self, place: Option<&str>) -> Self {
+        if let Some(place) = place {
+            self.subject = format!("{place}: {}", self.subject);
+        }
+        self
+    }
+
     /// The file at `path` (a "kernel", an "initrd", ...) is not what it should be.
     pub fn file(what: &str, path: &Path, problem: impl fmt::Display) -> Self {
         let subject = format!("{what} {}", path.display());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //! The command line: commands and options, the most frequent first. `run` has the options of a VM, `life`
-//! those of VMs that have a folder, `devices` and `net` the syntax of disks, networks and sockets, `error` the messages about a wrong line.
+//! those of VMs that have a folder, `devices` and `net` the syntax of disks, networks and sockets, `config` options from a file, `error` the messages about a wrong line.
 //!
 //! Refusals come before anything is opened, with exit code 2.
 
+mod config;
 mod devices;
 mod error;
 mod life;
@@ -20,6 +21,7 @@ use crate::outcome::EXIT_CODES_HELP;
 use crate::rundir::RUN_DIR_HELP;
 use crate::size::{self, Size};
 
+pub use config::Words;
 pub use devices::{DiskArg, VsockArg};
 pub use error::refusal;
 pub use life::{ConsoleArgs, LogsArgs, RmArgs, SshArgs, UpArgs};

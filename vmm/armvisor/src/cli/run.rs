@@ -140,6 +140,10 @@ pub struct RunArgs {
     /// kernel and initrd read again [default: exit; of 'armvisor up': restart]
     #[arg(long, value_enum, value_name = "exit|restart", help_heading = "Life")]
     pub on_reset: Option<OnReset>,
+    /// Read further options from a TOML file: a key is an option's name without dashes, such as 'memory = "1G"',
+    /// 'cloud-init = true' or 'publish = ["8080:80"]'. Names of files are as on the command line
+    #[arg(long, value_name = "FILE", help_heading = "Life")]
+    pub config: Option<PathBuf>,
     /// Print a report as one line of JSON when the VM ends
     #[arg(long, help_heading = "Life")]
     pub json: bool,

@@ -11,7 +11,7 @@ use armvisor_devices::net::random_mac;
 use clap::Parser;
 
 use super::folder::{Folder, Home, Saved};
-use crate::cli::{Cli, Command, NetTo, RunArgs, SeedArgs, Verbosity, check_user, refusal};
+use crate::cli::{Cli, Command, NetTo, RunArgs, SeedArgs, Verbosity, Words, check_user, refusal};
 use crate::console::Choice;
 use crate::image::{self, ImageOptions};
 use crate::outcome::Refusal;
@@ -25,6 +25,11 @@ const USER: &str = "user";
 /// Options as of `armvisor run`, where --image brings --cloud-init. Help that they ask for is printed, and
 /// ends the program.
 pub(super) fn parse(options: &[String]) -> Result<(RunArgs, Verbosity), Refusal> {
+    parse_said(options, None)
+}
+
+/// The same for words some of which a file has `said`.
+fn parse_said(options: &[String], said: Option<&Words>) -> Result<(RunArgs, Verbosity), Refusal> {
     let run = ["armvisor", "run"].into_iter();
     let is_image = |word: &String| word == "--image" || word.starts_with("--image=");
     let is_seed = |word: &String| word == "--cloud-init";
@@ -39,18 +44,22 @@ pub(super) fn parse(options: &[String]) -> Result<(RunArgs, Verbosity), Refusal>
             Command::Run(args) => Ok((*args, cli.verbosity)),
             _ => Err(Refusal::usage("armvisor up", "has an option too many")),
         },
-        Err(error) => Err(refusal(&error, words()).unwrap_or_else(|| error.exit())),
+        Err(error) => {
+            let refusal = refusal(&error, words()).unwrap_or_else(|| error.exit());
+            Err(refusal.at(said.and_then(|said| said.place(&error))))
+        }
     }
 }
 
 /// Makes the folder of a new VM.
 pub(super) fn make(home: &Home, name: &str, options: &[String]) -> Result<Folder, Refusal> {
-    let (args, _) = parse(options)?;
+    let options = Words::expand(options)?;
+    let (args, _) = parse_said(&options.words, Some(&options))?;
     check(&args)?;
     let new = home.create(name)?;
     let folder = &new.folder;
     let here = std::env::current_dir().map_err(|error| folder.refuse(&error))?;
-    let mut saved = Saved::new(here, options.to_owned());
+    let mut saved = Saved::new(here, options.words);
     for _ in 0..args.net.len().max(1) {
         let mac = random_mac().map_err(|error| Refusal::host(folder.subject(), error))?;
         saved.macs.push(mac);
