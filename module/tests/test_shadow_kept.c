@@ -499,6 +499,34 @@ static void test_parts(void)
 	}
 }
 
+/*
+ * A table that is filled between two parts, where the TLBI has not been yet, is kept with all that
+ * is above it. It is new, and compared all the same.
+ */
+static void test_filled_between_parts(void)
+{
+	struct av_tlbi_walk walk = { .op = { .scope = AV_TLBI_ASID, .asid = 1 }, .keep = true };
+	u64 last = 9 * 512 * GIB, va = last + AV_BLOCK_SIZE;
+	unsigned int i;
+
+	begin();
+	words[0] = page_desc(9);
+	words[1] = page_desc(10);
+	for (i = 0; i < 10; i++)
+		fill_by(tree, i * 512 * GIB, 9, AV_R, av_walk_key(words[0], 0), TABLE);
+	CHECK(part(&walk, 3));
+	fill_by(tree, va, 9, AV_R, av_walk_key(words[0], 0), TABLE);
+	while (part(&walk, 3))
+		;
+	CHECK_EQ(touch(tree, va), 0);
+	words[0] = 0;
+	tlbi(AV_TLBI_VA, va, va + PAGE - 1, 1);
+	fill_by(tree, va + PAGE, 10, AV_R, av_walk_key(words[1], 0), TABLE);
+	CHECK(touch(tree, va + PAGE));
+	CHECK_EQ(touch(tree, va), 0);
+	teardown();
+}
+
 static void test_bounds(void)
 {
 	struct av_root copy = { .pte = calloc(512, 8) };
@@ -559,6 +587,7 @@ int main(void)
 	RUN(test_retire);
 	RUN(test_high);
 	RUN(test_parts);
+	RUN(test_filled_between_parts);
 	RUN(test_bounds);
 	RUN(test_many_blocks);
 	return TESTS_DONE();

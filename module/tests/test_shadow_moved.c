@@ -313,6 +313,77 @@ static void test_follows_by_address(void)
 	end();
 }
 
+/* One part of a TLBI, or of what the host does. */
+static bool part(struct av_tlbi_walk *w, unsigned int work)
+{
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, &sh);
+	g.work = AV_WORK - work;
+	more = av_shadow_tlbi(&sh, w, &g);
+	av_gather_finish(&g);
+	check_tlb();
+	return more;
+}
+
+/* While the host drops everything in parts, a table does not move to where it has been. */
+static void test_host_drops_all(void)
+{
+	struct av_tlbi_walk walk = { .op = { .scope = AV_TLBI_ALL } };
+	int n;
+
+	begin();
+	fault(1, 0);
+	for (n = 0; n < NR_USED; n++)
+		fault(0, n);
+	hung[4] = hung[0];
+	hung[0] = -1;
+	keep_tables = true;
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	CHECK(fault(4, 0));
+	hung[0] = hung[4];
+	hung[4] = -1;
+	tlbi(AV_TLBI_ASID, 0, 0, 1);
+	av_shadow_forbid_heirs(&sh);
+	CHECK(part(&walk, 2));
+	CHECK(!fault(0, 7));
+	while (part(&walk, 2))
+		;
+	av_shadow_permit_heirs(&sh);
+	for (n = 0; n < NR_USED; n++)
+		CHECK(n == 7 || !touch(tree, address(0, n)));
+	while (av_shadow_reap(&sh, NULL))
+		;
+	check_rmap();
+	end();
+}
+
+/* Where a larger leaf makes each part begin anew, tables are dropped, so that it ends. */
+static void test_larger_leaf(void)
+{
+	struct av_tlbi_walk walk = {
+		.op = { .scope = AV_TLBI_VA, .asid = 1, .start = 0x40000000, .last = 0x40000fff },
+		.keep = true,
+	};
+	unsigned int i, parts = 0;
+
+	begin();
+	fill(tree, 0x40000000 + 100 * AV_BLOCK_SIZE, 5, 3, AV_R, 30, false);
+	for (i = 0; i < 10; i++)
+		CHECK_EQ(fill_by(tree, 0x40000000 + i * AV_BLOCK_SIZE, words[0][0] >> 12 & (NR_GFNS - 1),
+				 AV_R, av_walk_key(words[0][0], 0), TABLE), 0);
+	while (part(&walk, 5) && parts < 1000)
+		parts++;
+	CHECK(parts > 0 && parts < 1000);
+	for (i = 0; i < 10; i++)
+		CHECK(!touch(tree, 0x40000000 + i * AV_BLOCK_SIZE));
+	while (av_shadow_reap(&sh, NULL))
+		;
+	check_rmap();
+	end();
+}
+
 /* While walkers may reach the table it stays where it is. */
 static void test_in_use_stays(void)
 {
@@ -330,6 +401,8 @@ int main(void)
 {
 	RUN(test_follows);
 	RUN(test_follows_by_address);
+	RUN(test_host_drops_all);
+	RUN(test_larger_leaf);
 	RUN(test_in_use_stays);
 	RUN(test_random);
 	return TESTS_DONE();

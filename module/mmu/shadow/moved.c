@@ -71,6 +71,9 @@ struct av_pt *av_moved_take(struct av_shadow *sh, struct av_tree *tree, const st
 	struct av_pt *pt = *place(sh, tree, f->table), *above;
 	u32 idx;
 
+	/* Where the host drops everything, some places were visited: host pages are not compared. */
+	if (sh->no_heirs)
+		return NULL;
 	if (!f->desc || !pt || pt->tree != tree || pt->table != f->table || !pt->desc)
 		return NULL;
 	above = above_kept(pt);

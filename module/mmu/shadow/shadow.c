@@ -144,10 +144,14 @@ static bool zap_pages(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next);
 
-/* Every entry of a table goes. The table stays if the guest seems to move its own. */
+/*
+ * Every entry of a table goes. The table stays if the guest seems to move its own; but not where
+ * each part begins at the first entry, because of a larger leaf.
+ */
 static void zap_whole(struct av_pt *pt, u32 idx, struct av_gather *g)
 {
-	if (g->keep && av_moved_expected(g->sh, av_pt_below(pt, idx)))
+	if (g->keep && pt->gspan <= av_level_shift(pt->level) &&
+	    av_moved_expected(g->sh, av_pt_below(pt, idx)))
 		av_resync_keep(pt, idx, g);
 	else
 		av_shadow_unlink(pt, idx, g);
@@ -236,6 +240,16 @@ static void drop_leaf(struct av_shadow *sh, struct av_pt *pt, u32 idx)
 	av_gather_finish(&g);
 }
 
+/*
+ * A TLBI of the ASID in parts has not reached pt yet, and will keep it. So whatever is below pt must
+ * be compared when pt is linked again, even if it is new.
+ */
+static void note_older(const struct av_pt *pt, struct av_pt *child)
+{
+	if (pt->level != AV_ROOT_LEVEL && pt->gen != pt->tree->gen)
+		child->gen = pt->gen;
+}
+
 /* The table below idx on the way to an entry; made if it is missing and none comes from elsewhere. */
 static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struct av_fill *f,
 			     struct av_memcache *pool, u32 *work)
@@ -247,6 +261,7 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 	if (child) {
 		if (unlikely(!(pt->pte[idx] & AV_PTE_VALID))) {
 			*work += av_resync_refresh(sh, child, f);
+			note_older(pt, child);
 			sh->ops->publish(sh->ctx);
 			av_pt_set(pt, idx, pt->pte[idx] | AV_PTE_VALID);
 		}
@@ -263,6 +278,7 @@ static struct av_pt *descend(struct av_shadow *sh, struct av_pt *pt, const struc
 		if (f->desc && pt->level == 2)
 			av_moved_note(sh, child, f);
 	}
+	note_older(pt, child);
 	av_barren_anew(sh);
 	if (av_pte_is_leaf(pt, idx))
 		drop_leaf(sh, pt, idx);	/* its pages will fault again */
