@@ -359,6 +359,28 @@ static void test_host_drops_all(void)
 	end();
 }
 
+/* A TLBI in parts has not been there yet: walkers may reach the table, whatever its generation. */
+static void test_not_reached_yet(void)
+{
+	struct av_tlbi_walk walk = { .op = { .scope = AV_TLBI_ASID, .asid = 1 }, .keep = true };
+
+	begin();
+	hung[4] = hung[0];
+	hung[0] = -1;
+	fault(1, 0);
+	fault(4, 0);
+	fault(4, 1);
+	hung[0] = hung[4];
+	CHECK(part(&walk, 2));
+	CHECK(!fault(0, 7));
+	CHECK(touch(tree, address(4, 1)));
+	while (part(&walk, 2))
+		;
+	CHECK(!touch(tree, address(4, 1)));
+	check_rmap();
+	end();
+}
+
 /* Where a larger leaf makes each part begin anew, tables are dropped, so that it ends. */
 static void test_larger_leaf(void)
 {
@@ -402,6 +424,7 @@ int main(void)
 	RUN(test_follows);
 	RUN(test_follows_by_address);
 	RUN(test_host_drops_all);
+	RUN(test_not_reached_yet);
 	RUN(test_larger_leaf);
 	RUN(test_in_use_stays);
 	RUN(test_random);
