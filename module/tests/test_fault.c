@@ -531,6 +531,28 @@ static void test_image(void)
 	guest_end();
 }
 
+/* An alignment fault of user space is the guest's; one of its kernel is left to the full exit path. */
+static void test_unaligned(void)
+{
+	u64 esr = (guest_esr(AV_W, false) & ~AV_ESR_FSC) | AV_FSC_ALIGNMENT;
+	struct av_answer fast, slow;
+
+	guest_start(&(struct guest_how) {});
+	map_group(0, guest_slots[ODD].gfn);
+	guest_run(0, PROC_A, 0);
+	CHECK(guest_fault(0, FAST, page_va(AT) + 3, esr, &fast));
+	CHECK(guest_fault(0, SLOW, page_va(AT) + 3, esr, &slow));
+	CHECK_EQ(fast.kind, AV_ANSWER_ABORT);
+	CHECK_EQ(slow.kind, AV_ANSWER_ABORT);
+	CHECK_EQ(fast.iss, AV_ESR_WNR | AV_FSC_ALIGNMENT);
+	CHECK_EQ(fast.iss, slow.iss);
+	CHECK_EQ(fast.cls, slow.cls);
+	CHECK_EQ(fast.far, slow.far);
+	guest_run(0, PROC_A, 1);
+	CHECK(!guest_fault(0, FAST, page_va(AT) + 3, esr, &fast));
+	guest_end();
+}
+
 int main(void)
 {
 	RUN(test_image);
@@ -547,6 +569,7 @@ int main(void)
 	RUN(test_mapped_again);
 	RUN(test_no_memory);
 	RUN(test_code_is_data);
+	RUN(test_unaligned);
 	RUN(test_first_of_an_asid);
 	return TESTS_DONE();
 }

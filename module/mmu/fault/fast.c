@@ -5,7 +5,7 @@
  * This file declines everything else. The full exit path (slow.c) then starts over, and repeats
  * work that was done here.
  *
- *  - an abort that is the guest's own fault by its tables;
+ *  - an abort that is the guest's own fault by its tables, or an alignment fault of its user space;
  *  - a hidden fault of a page that was filled before, so that the host page is known
  *    (mmu/slots/gfn_info.h). Neighbours that were filled before are filled too.
  *
@@ -254,6 +254,20 @@ static __always_inline u64 near_abort(struct av_vcpu *vcpu, struct av_vcpu_mmu *
 	return done;
 }
 
+/* Alignment faults have nothing to do with tables; programs of the guest's user space have them. */
+static noinline u64 unaligned(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
+{
+	struct av_answer answer;
+
+	if (FIELD_GET(AV_ESR_FSC, esr) != AV_FSC_ALIGNMENT || vcpu->mmu->el || !may_inject)
+		return 0;
+	av_classify_begin(esr, far, &answer);
+	av_classify_guests(esr, AV_FSC_ALIGNMENT, &answer);
+	trace_av_fault(vcpu->id, far, 0, esr, answer.kind);
+	return AV_LIGHT_DONE | AV_LIGHT_INJECT | FIELD_PREP(AV_LIGHT_CLASS, AV_EXIT_ALIGN) |
+	       FIELD_PREP(AV_LIGHT_ISS, answer.iss);
+}
+
 u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 {
 	struct av_vcpu_mmu *mmu = vcpu->mmu;
@@ -267,7 +281,7 @@ u64 av_mmu_fault_light(struct av_vcpu *vcpu, u64 esr, u64 far, bool may_inject)
 		return done;
 	done = near_abort(vcpu, mmu, esr, far, may_inject);
 	if (unlikely(!done))
-		return 0;
+		return unaligned(vcpu, esr, far, may_inject);
 	av_stat_inc(&vcpu->stats, AV_EVENT_WALK);
 	trace_av_fault(vcpu->id, far, mmu->resolved.walk.ipa, esr,
 		       done & AV_LIGHT_INJECT ? AV_ANSWER_ABORT : AV_ANSWER_RESUME);
