@@ -3,9 +3,10 @@
 that an image which lacks everything, again and again, only costs time."""
 
 import json
+from pathlib import Path
 
 import pytest
-from built import module
+from built import module, of_tests
 from guest_runs import results
 
 from armvisor_lab.boards.board import Board
@@ -27,10 +28,11 @@ def boot(
     tests: str = "cpus",
     options: str = "",
     before: str = "",
+    files: dict[str, Path] | None = None,
 ) -> dict[str, int]:
     """A Debian guest's life, and its counts, on a host with the image on (1), off (0) or 2."""
     guest = artefacts.guest("stable")
-    files = {"/bin/armvisor": artefacts.vmm()}
+    files = {"/bin/armvisor": artefacts.vmm(), **(files or {})}
     files |= {f"/guest/{name}": guest[name] for name in ("vmlinuz", "initrd")}
     run = BOOT.format(options=f"--cpus {smp} {options}", tests=tests, before=before)
     done = Board(
@@ -90,13 +92,8 @@ def test_per_cpu_memory_in_vmalloc_is_in_it():
     assert exits["entry_flush"] < exits["total"] // 10
 
 
-# A BRK in light exits, in a function of the kernel's that they call.
-PROBE = """echo 'p:light __srcu_read_lock' >/sys/kernel/tracing/kprobe_events
-echo 1 >/sys/kernel/tracing/events/kprobes/light/enable
-"""
-
-
 def test_a_probe_in_light_exits():
     """Each BRK is an exception in the image, and is executed again under the host's tables."""
-    exits = boot(1, before=PROBE)
+    probe = {"/probe.ko": of_tests("probe", "stable")}
+    exits = boot(1, before="insmod /probe.ko; ", files=probe)
     assert exits["image_miss_other"] > 1000

@@ -6,13 +6,12 @@ A board is booted once for several rows, which are tests of their own and its pa
 worker (xdist_group).
 """
 
-import fcntl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from built import TOP, make, module
+from built import TOP, make, module, of_tests
 from guest_runs import KPTI, results
 from shared_board import Part, run_parts
 
@@ -41,16 +40,6 @@ class Row:
     @property
     def command(self) -> str:
         return f"{self.settings} /bounds {self.names}"
-
-
-def stall(kernel: str) -> Path:
-    """The module that holds a CPU for a known time: `make module` does not build those of tests."""
-    built = TOP / "build/module" / kernel
-    with (built / "stall.lock").open("w") as lock:
-        # Several workers may come here at the same time.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        make(str(TOP / "module"), f"KVER={kernel}", "stall")
-    return built / "tests/stall/stall.ko"
 
 
 class Figures(dict[str, int]):
@@ -91,7 +80,7 @@ def measure(
         modules=[*hypervisor, *modules],
         files={
             "/bounds": TOP / "build/module/kvm/bounds",
-            "/stall.ko": stall(kernel),
+            "/stall.ko": of_tests("stall", kernel),
         },
     )  # fmt: skip
     parts = run_parts(board, scripts)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Brings builds up to date before tests use them: a test must never judge an older build."""
 
+import fcntl
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,17 @@ def module(kernel: str, flavour: str = "cloud") -> Path:
     name = f"{kernel}-{flavour}"
     make(str(TOP / "module"), f"KVER={name}", f"KDIR={kernels.headers(kernel, flavour)}")
     return TOP / "build/module" / name / "armvisor.ko"
+
+
+@cache
+def of_tests(name: str, kernel: str) -> Path:
+    """A module in module/tests, which `make module` does not build."""
+    built = TOP / "build/module" / kernel
+    with (built / f"{name}.lock").open("w") as lock:
+        # Several workers may come here at the same time.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        make(str(TOP / "module"), f"KVER={kernel}", name)
+    return built / f"tests/{name}/{name}.ko"
 
 
 @cache
