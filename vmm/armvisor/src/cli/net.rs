@@ -196,9 +196,12 @@ pub fn check_nets(nets: &[NetArg], publish: &[Publish]) -> Result<(), Refusal> {
         if !has_passt {
             return refuse("needs '--net passt'; add it");
         }
-        let place = |it: &Publish| (it.address, it.port, it.udp);
+        // passt has one table for each protocol, by port: of two entries the later one would win.
+        let place = |it: &Publish| (it.port, it.udp);
         if publish[..index].iter().any(|it| place(it) == place(one)) {
-            return refuse("has a port of the host that is published already; choose another");
+            return refuse(
+                "has a port of the host that is published already, which counts for all addresses; choose another",
+            );
         }
     }
     Ok(())
@@ -262,12 +265,20 @@ mod tests {
 
     #[test]
     fn a_port_is_published_once_and_needs_passt() {
-        let all = ["80:80", "80:80/udp", "127.0.0.1:80:80", "[::1]:80:80"];
+        let all = ["80:80", "80:80/udp", "127.0.0.1:81:80", "[::1]:82:80"];
         check(&["passt"], &all).unwrap();
         let refusal = check(&["tap=a"], &["8080:80"]).unwrap_err();
         assert!(refusal.starts_with("--publish: '8080:80' needs '--net passt'"));
-        let refusal = check(&["passt"], &["1:2", "1:3"]).unwrap_err();
-        assert!(refusal.starts_with("--publish: '1:3' has a port of the host that"));
+        for (one, two) in [
+            ("1:2", "1:3"),
+            ("1:2", "127.0.0.1:1:2"),
+            ("127.0.0.1:1:2", "[::1]:1:3"),
+            ("127.0.0.1:1:2/udp", "127.0.0.2:1:2/udp"),
+        ] {
+            let refusal = check(&["passt"], &[one, two]).unwrap_err();
+            let sentence = format!("--publish: '{two}' has a port of the host that is published");
+            assert!(refusal.starts_with(&sentence), "{refusal}");
+        }
     }
 
     #[test]

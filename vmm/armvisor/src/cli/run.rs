@@ -111,7 +111,7 @@ pub struct RunArgs {
     )]
     pub net: Vec<NetArg>,
     /// Forward the host's PORT, of ADDRESS or else of all its addresses, to the guest's GUEST_PORT, through
-    /// '--net passt'; repeatable. An IPv6 address is in brackets
+    /// '--net passt'; repeatable, with each port once for TCP and once for UDP. An IPv6 address is in brackets
     #[arg(
         short = 'p',
         long,
