@@ -186,14 +186,18 @@ impl Screen {
         self
     }
 
-    /// Begins the log anew where it is long. The file stays, as readers and the next machine have it.
+    /// Begins the log anew where it is long, even if what it has cannot be kept: a disk that is full must not
+    /// let it grow. The file stays, as readers and the next machine have it.
     fn turn(&self) -> io::Result<()> {
         let (Some(log), Some(out)) = (&self.log, &self.out) else {
             return Ok(());
         };
         if out.metadata()?.len() >= LOG {
-            std::fs::copy(log, old_log(log))?;
+            let kept = std::fs::copy(log, old_log(log));
             out.set_len(0)?;
+            if let Err(error) = kept {
+                log::warn!("console: an older part of its log is lost: {error}");
+            }
         }
         Ok(())
     }
@@ -407,6 +411,21 @@ mod tests {
         let mut again = Screen::new(log.open().unwrap()).unwrap().keep(&log);
         again.put(b"more\n");
         assert!(std::fs::read(path).unwrap().ends_with(b"2999\nmore\n"));
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_kept_does_not_grow() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Choice::Log(folder.path().join("log"));
+        let Choice::Log(path) = &log else { panic!() };
+        std::fs::create_dir(old_log(path)).unwrap();
+        let mut screen = Screen::new(log.open().unwrap()).unwrap().keep(&log);
+        for number in 0..1500 {
+            screen.put(format!("{number:>1023}\n").as_bytes());
+        }
+        screen.finish();
+        let log = std::fs::read(path).unwrap();
+        assert!(log.len() as u64 <= LOG && log.ends_with(b" 1499\n"));
     }
 
     #[test]
