@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use log::error;
 use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use crate::virtio::mmio::VirtioMmio;
 use crate::virtio::{Error, Event, Sources, lock};
@@ -57,7 +57,7 @@ impl IoThread {
         let failed = |e| Error::host("cannot start the I/O thread", e);
         let shared = Arc::new(Shared {
             epoll: Epoll::new().map_err(failed)?,
-            wake: EventFd::new(EFD_NONBLOCK).map_err(failed)?,
+            wake: EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC).map_err(failed)?,
             gate: Mutex::default(),
             changed: Condvar::new(),
             devices: Mutex::default(),

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use log::warn;
 use virtio_bindings::virtio_ids::VIRTIO_ID_BALLOON;
 use vm_memory::{GuestAddress, GuestMemory as _, Permissions};
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use crate::GuestMemory;
 use crate::limit::LogLimit;
@@ -157,7 +157,8 @@ impl Balloon {
         release: Box<dyn PageRelease>,
     ) -> Result<(Self, BalloonControl), Error> {
         use vm_memory::{GuestMemoryBackend, GuestMemoryRegion};
-        let event = EventFd::new(EFD_NONBLOCK).map_err(|e| Error::host("no eventfd", e))?;
+        let event =
+            EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC).map_err(|e| Error::host("no eventfd", e))?;
         let bytes: u64 = mem.iter().map(|region| region.len()).sum();
         let shared = Arc::new(Shared {
             driver: AtomicBool::new(false),

@@ -23,7 +23,7 @@ use virtio_bindings::virtio_input::{
     virtio_input_config_select_VIRTIO_INPUT_CFG_ID_DEVIDS as CFG_ID_DEVIDS,
     virtio_input_config_select_VIRTIO_INPUT_CFG_ID_NAME as CFG_ID_NAME,
 };
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use crate::GuestMemory;
 use crate::sys;
@@ -102,7 +102,8 @@ pub struct Button {
 impl Button {
     /// A button, and the handle that presses it. Fails if the process has no file descriptor left.
     pub fn new() -> Result<(Self, PowerButton), Error> {
-        let event = EventFd::new(EFD_NONBLOCK).map_err(|e| Error::host("no eventfd", e))?;
+        let event =
+            EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC).map_err(|e| Error::host("no eventfd", e))?;
         let shared = Arc::new(Shared {
             driver: AtomicBool::new(false),
             event,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use log::{error, warn};
 use vm_memory::VolatileSlice;
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use super::wire::{Sent, Wire};
 use crate::sys;
@@ -60,7 +60,7 @@ impl Stream {
         Ok(Self {
             wire: Some(Wire::new(socket).map_err(failed)?),
             inbox: Arc::new(Inbox {
-                event: EventFd::new(EFD_NONBLOCK).map_err(failed)?,
+                event: EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC).map_err(failed)?,
                 result: Mutex::default(),
             }),
             peer,

@@ -26,7 +26,7 @@ use virtio_bindings::virtio_mmio::{
     VIRTIO_MMIO_INTERRUPT_STATUS, VIRTIO_MMIO_QUEUE_NOTIFY,
 };
 use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use super::regs::{Action, Regs};
 use super::ring::{Ring, RingError};
@@ -99,7 +99,9 @@ impl VirtioMmio {
         platform: Platform,
     ) -> Result<Self, Error> {
         let sizes = device.queue_sizes();
-        let queue_events = sizes.iter().map(|_| EventFd::new(EFD_NONBLOCK));
+        let queue_events = sizes
+            .iter()
+            .map(|_| EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC));
         let queue_events = queue_events
             .collect::<Result<Vec<_>, _>>()
             .map_err(|e| Error::host("cannot make an eventfd", e))?;
