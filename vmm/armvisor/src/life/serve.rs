@@ -11,6 +11,7 @@ use crate::cli::{DiskArg, NetArg, NetTo, OnReset, Publish, RunArgs, Verbosity};
 use crate::console::Choice;
 use crate::disk::Kind;
 use crate::outcome::Refusal;
+use crate::sys::close_inherited;
 
 /// The command that makes this program a VM that has a folder. It is for nobody to type, so no help has it.
 pub(super) const COMMAND: &str = "serve-vm";
@@ -26,13 +27,16 @@ pub fn is_asked(command: Option<&OsStr>) -> bool {
 pub fn arguments(path: &Path) -> Result<(RunArgs, Verbosity), Refusal> {
     let folder = Folder::at(path)
         .ok_or_else(|| Refusal::usage(path.display(), "is not the folder of a VM"))?;
+    // It stays for long, and would keep what whoever typed 'up' has open.
+    close_inherited(&[]).map_err(|error| folder.refuse(&error))?;
     // Fails where nobody but this process is in its session.
     let _ = rustix::process::setsid();
     let saved = folder.load()?;
     std::env::set_current_dir(&saved.directory).map_err(|error| {
         let folder = saved.directory.display();
         let problem = format!(
-            "its options are of folder {folder}, which cannot be used: {error}; make the VM anew"
+            "its options are of folder {folder}, which cannot be used: {error}; make that folder \
+             again"
         );
         Refusal::host(format!("VM {}", path.display()), problem)
     })?;
