@@ -168,7 +168,7 @@ def test_up_runs_in_the_background(parts):
     assert status == 0 and "\nweb                  running " in said and said.endswith(" anna\n")
     status, said = parts["up-again"]
     assert status == 2 and "VM web: is there already; start it with 'armvisor up web'" in said
-    assert parts["up-running"] == (0, "")
+    assert parts["up-running"] == (0, "armvisor: warn: VM web runs already\n")
 
 
 def test_ssh_logs_in_with_the_vms_own_key(parts):

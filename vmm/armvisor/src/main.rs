@@ -99,23 +99,27 @@ fn start_log(verbosity: Verbosity) {
 
 fn carry_out(cli: &Cli) -> Result<u8> {
     let places = Places::of_user();
+    let places_of = |args: &VmArgs| life::places_of(&args.vm, &places);
     let done = ExitCode::Success as u8;
     match &cli.command {
         Command::Run(args) => return run_vm(args, cli.verbosity),
-        Command::Stat(args) => watch::stat(&places, args, &mut std::io::stdout())?,
-        Command::Pause(args) => simple(&places, args, Request::Pause)?,
-        Command::Resume(args) => simple(&places, args, Request::Resume)?,
-        Command::Stop(args) if args.force => simple(&places, &args.vm, Request::Stop)?,
+        Command::Stat(args) => {
+            watch::stat(&places_of(&args.vm), args, &mut std::io::stdout())?;
+        }
+        Command::Pause(args) => simple(&places_of(args), args, Request::Pause)?,
+        Command::Resume(args) => simple(&places_of(args), args, Request::Resume)?,
+        Command::Stop(args) if args.force => simple(&places_of(&args.vm), &args.vm, Request::Stop)?,
         Command::Stop(args) => {
             let limit = Duration::from_secs(args.timeout.into());
-            show_reply(&args.vm, &client::stop(&places, &args.vm.vm, limit)?)?;
+            let reply = client::stop(&places_of(&args.vm), &args.vm.vm, limit)?;
+            show_reply(&args.vm, &reply)?;
         }
         Command::Balloon(args) => {
             let request = Request::Balloon {
                 bytes: args.size.bytes,
                 unit: Some(args.size.unit),
             };
-            simple(&places, &args.vm, request)?;
+            simple(&places_of(&args.vm), &args.vm, request)?;
         }
         Command::Doctor(args) => {
             let Some(report) = doctor::doctor(args)? else {
@@ -129,14 +133,14 @@ fn carry_out(cli: &Cli) -> Result<u8> {
             return Ok(report.exit_code() as u8);
         }
         Command::Up(args) => return Ok(life::up::up(&Home::of_user()?, &places, args)?),
-        Command::Ssh(args) => match life::ssh::ssh(&Home::of_user()?, &places, args)? {},
+        Command::Ssh(args) => match life::ssh::ssh(&Home::of_user()?, args)? {},
         Command::Console(args) => life::console::console(&Home::of_user()?, &args.name)?,
         Command::Logs(args) => life::console::logs(&Home::of_user()?, args)?,
         Command::Rm(args) => life::rm(&Home::of_user()?, &places, &args.name, args.force)?,
         Command::List { json: as_json } => {
             let mut stats = client::list(&places)?;
             if let Ok(home) = Home::of_user() {
-                stats.extend(life::stopped(&home, &stats));
+                stats.extend(life::stopped(&home, &places));
             }
             print(&if *as_json {
                 json(&stats)?

@@ -5,7 +5,6 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -32,27 +31,11 @@ struct Ready {
     ended: bool,
 }
 
-/// The end of the console's FIFO that is written; None if the VM does not run.
-fn input(folder: &Folder) -> io::Result<Option<File>> {
-    let mut how = File::options();
-    let nonblocking = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-    match how
-        .write(true)
-        .custom_flags(nonblocking)
-        .open(folder.file("console.in"))
-    {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// Connects the terminal to the guest's console, until the user leaves it or the VM ends.
 pub fn console(home: &Home, name: &str) -> Result<(), Refusal> {
     let folder = home.existing(name)?;
     let failed = |error: io::Error| folder.refuse(&error);
-    let Some(fifo) = input(&folder).map_err(failed)? else {
+    let Some(fifo) = folder.running().map_err(failed)? else {
         let problem = format!("does not run; start it with 'armvisor up {name}'");
         return Err(Refusal::new(ExitCode::NoSuchVm, folder.subject(), problem));
     };
@@ -163,7 +146,7 @@ fn print(folder: &Folder, args: &LogsArgs, out: &mut impl Write) -> io::Result<(
         return out.flush();
     }
     let mut tail = Tail::open(&log, u64::MAX)?;
-    let fifo = if args.follow { input(folder)? } else { None };
+    let fifo = if args.follow { folder.running()? } else { None };
     tail.copy(out)?;
     let Some(fifo) = fifo else { return Ok(()) };
     loop {

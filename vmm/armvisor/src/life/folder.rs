@@ -8,7 +8,7 @@
 //! | `seed.img` | what cloud-init finds |
 //! | `key`, `key.pub`, `known_hosts` | for SSH |
 //! | `console.log`, `console.log.1` | the guest's console, the newest MiB or two |
-//! | `console.in` | a FIFO: input for it |
+//! | `console.in` | a FIFO: input for it; the VM's process reads it and holds its lock, from its start to its end |
 //! | `armvisor.log` | what armvisor says of the VM since it was started |
 //! | `lock` | whoever starts or removes the VM holds it |
 //!
@@ -17,19 +17,25 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::outcome::{ExitCode, Refusal};
 use crate::rundir::check_name;
+use crate::sys::euid;
 
 const VERSION: u32 = 1;
-/// How the names of folders begin that are not complete yet.
+/// How the names of folders begin that are not complete yet, or not any more.
 const PASSING: &str = ".new-";
+/// Commands that look whether a VM runs have its lock for a moment: as often is it tried again.
+const TRIES: u32 = 100;
+/// Between two tries.
+const LOOK: Duration = Duration::from_millis(10);
 /// More than any `vm.json` has.
 const LONGEST: u64 = 1 << 20;
 
@@ -101,8 +107,31 @@ impl Home {
         Refusal::host(format!("folder {}", self.0.display()), problem)
     }
 
+    /// Refuses a folder in which others can read keys or put VMs; one that is not there is nobody's.
+    fn check(&self) -> Result<(), Refusal> {
+        let me = euid();
+        // Of a link, both its place and where it leads are to be the user's.
+        let data = self.0.symlink_metadata().and_then(|link| {
+            let data = fs::metadata(&self.0)?;
+            Ok(link.uid() == me && data.is_dir() && data.uid() == me && data.mode() & 0o077 == 0)
+        });
+        match data {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let problem = "is not a folder that you own and only you can read and write";
+                Err(self.refuse(&io::Error::other(problem)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.refuse(&error)),
+        }
+    }
+
     /// The VMs that have a folder, sorted.
     pub fn names(&self) -> Vec<String> {
+        if let Err(refusal) = self.check() {
+            log::info!("{refusal}");
+            return Vec::new();
+        }
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries
             .filter_map(|entry| entry.file_name().into_string().ok())
@@ -122,6 +151,7 @@ impl Home {
 
     /// The folder of a VM that there is.
     pub fn existing(&self, name: &str) -> Result<Folder, Refusal> {
+        self.check()?;
         let folder = self.folder(name);
         if folder.exists() {
             return Ok(folder);
@@ -144,6 +174,7 @@ impl Home {
             .mode(0o700)
             .create(&self.0);
         made.map_err(|error| self.refuse(&error))?;
+        self.check()?;
         let place = self.folder(name);
         if place.path.symlink_metadata().is_ok() {
             return Err(place.taken());
@@ -173,7 +204,8 @@ impl Home {
                 Ok(flock(&folder, FlockOperation::NonBlockingLockExclusive)?)
             };
             if passing && left().is_ok() {
-                fs::remove_dir_all(&path)?;
+                // One that cannot be removed is in nobody's way.
+                let _ = fs::remove_dir_all(&path);
             }
         }
         let made = tempfile::Builder::new()
@@ -326,11 +358,64 @@ impl Folder {
         }
     }
 
-    /// Removes it. What it is goes first, so that half a folder is no VM.
+    /// The console's FIFO for the VM's process, which has both ends, so that its input never ends. It is locked
+    /// as long as that process has it. None if a process has it already.
+    pub fn take(&self) -> io::Result<Option<File>> {
+        let path = self.file("console.in");
+        match path.symlink_metadata() {
+            Ok(data) if data.file_type().is_fifo() => {}
+            Ok(_) => return Err(io::Error::other("console.in is not a FIFO")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            }
+            Err(error) => return Err(error),
+        }
+        let file = File::options().read(true).write(true).open(&path)?;
+        for _ in 0..TRIES {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(file)),
+                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOOK),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The end of the console's FIFO that is written; None if the VM does not run.
+    pub fn running(&self) -> io::Result<Option<File>> {
+        let mut how = File::options();
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let how = how.write(true).custom_flags(flags);
+        let file = match how.open(self.file("console.in")) {
+            Ok(file) => file,
+            // Nobody reads it.
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // A reader may also be a program that only looks.
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(None),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(file)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes it. It loses its name first, so that half a folder is no VM: whoever makes the next VM removes
+    /// what is left of it.
     pub fn remove(&self) -> Result<(), Refusal> {
-        fs::remove_file(self.file("vm.json"))
-            .and_then(|()| fs::remove_dir_all(&self.path))
-            .map_err(|error| self.refuse(&error))
+        let remove = || -> io::Result<()> {
+            let home = self.path.parent().ok_or(io::ErrorKind::NotFound)?;
+            let all = File::open(home)?;
+            flock(&all, FlockOperation::LockExclusive)?;
+            let lock = File::open(&self.path)?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            let passing = tempfile::Builder::new().prefix(PASSING).tempdir_in(home)?;
+            fs::rename(&self.path, passing.path())?;
+            drop(all);
+            passing.close()
+        };
+        remove().map_err(|error| self.refuse(&error))
     }
 }
 
@@ -397,6 +482,81 @@ mod tests {
         fs::write(killed.join("disk.qcow2"), "").unwrap();
         drop(home.create("two").unwrap());
         assert!(!killed.exists() && at_work.folder.path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_removed_loses_its_name_first() {
+        let (_parent, home) = home();
+        let folder = make(&home, "web");
+        fs::create_dir(folder.file("full")).unwrap();
+        fs::write(folder.file("full/x"), "").unwrap();
+        fs::set_permissions(folder.file("full"), Permissions::from_mode(0o500)).unwrap();
+        // Root may remove it all the same.
+        let removed = folder.remove();
+        assert_eq!(removed.is_ok(), euid() == 0);
+        assert!(home.names().is_empty() && !folder.path.exists());
+        for entry in fs::read_dir(&home.0).unwrap().flatten() {
+            let full = entry.path().join("full");
+            fs::set_permissions(full, Permissions::from_mode(0o700)).unwrap();
+        }
+        make(&home, "web");
+        assert_eq!(fs::read_dir(&home.0).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn vms_are_in_a_folder_of_the_users_alone() {
+        let (parent, home) = home();
+        make(&home, "web");
+        let link = parent.path().join("link");
+        std::os::unix::fs::symlink(&home.0, &link).unwrap();
+        Home::at(&link).existing("web").unwrap();
+        for mode in [0o701, 0o710, 0o740, 0o720, 0o777] {
+            fs::set_permissions(&home.0, Permissions::from_mode(mode)).unwrap();
+            for home in [&home, &Home::at(&link)] {
+                assert!(home.names().is_empty());
+                for refusal in [home.existing("web").err(), home.create("db").err()] {
+                    let said = refusal.unwrap().to_string();
+                    assert!(
+                        said.contains("only you can read and write; set XDG"),
+                        "{said}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_vm_runs_while_a_process_has_its_console() {
+        let (_parent, home) = home();
+        let folder = make(&home, "web");
+        assert!(folder.running().unwrap().is_none());
+        let vm = folder.take().unwrap().unwrap();
+        assert!(folder.running().unwrap().is_some());
+        assert!(folder.take().unwrap().is_none());
+        // As a process does that inherits it.
+        let inherited = vm.try_clone().unwrap();
+        drop(vm);
+        assert!(folder.running().unwrap().is_some());
+        drop(inherited);
+        assert!(folder.running().unwrap().is_none());
+        let mut how = File::options();
+        let _looks = how.read(true).write(true).open(folder.file("console.in"));
+        assert!(folder.running().unwrap().is_none());
+    }
+
+    #[test]
+    fn the_consoles_input_has_a_reader_and_no_end() {
+        use std::io::Read;
+        let (_parent, home) = home();
+        let folder = make(&home, "web");
+        drop(folder.take().unwrap());
+        let mut again = folder.take().unwrap().unwrap();
+        fs::write(folder.file("console.in"), "x").unwrap();
+        let mut byte = [0];
+        again.read_exact(&mut byte).unwrap();
+        fs::remove_file(folder.file("console.in")).unwrap();
+        fs::write(folder.file("console.in"), "").unwrap();
+        assert!(folder.take().is_err());
     }
 
     #[test]

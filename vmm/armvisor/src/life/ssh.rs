@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::folder::{Folder, Home};
 use crate::cli::SshArgs;
 use crate::outcome::{ExitCode, Refusal};
-use crate::rundir::Places;
 
 /// Between two tries.
 const LOOK: Duration = Duration::from_millis(300);
@@ -21,11 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GREETING: &[u8; 4] = b"SSH-";
 
 /// Logs in to the VM; returns only if that fails.
-pub fn ssh(
-    home: &Home,
-    places: &Places,
-    args: &SshArgs,
-) -> Result<std::convert::Infallible, Refusal> {
+pub fn ssh(home: &Home, args: &SshArgs) -> Result<std::convert::Infallible, Refusal> {
     let folder = home.existing(&args.name)?;
     let saved = folder.load()?;
     let Some(user) = saved.user else {
@@ -38,16 +33,9 @@ pub fn ssh(
             "has no port for SSH, as it was made without '--net passt'; log in by its own network";
         return Err(Refusal::host(folder.subject(), problem));
     };
-    wait(
-        &folder,
-        places,
-        port,
-        Duration::from_secs(args.timeout.into()),
-    )?;
+    wait(&folder, port, Duration::from_secs(args.timeout.into()))?;
     let error = Command::new("ssh")
-        .args(options(&folder, port))
-        .arg(format!("{user}@127.0.0.1"))
-        .args(&args.command)
+        .args(words(&folder, port, &user, &args.command))
         .exec();
     let problem = match error.kind() {
         io::ErrorKind::NotFound => {
@@ -57,6 +45,14 @@ pub fn ssh(
         _ => format!("cannot be started: {error}"),
     };
     Err(Refusal::host("ssh", problem))
+}
+
+/// What ssh is told. It looks for options of its own behind a host, too, unless they have ended before.
+fn words(folder: &Folder, port: u16, user: &str, command: &[String]) -> Vec<String> {
+    let mut words = options(folder, port);
+    words.extend(["--".into(), format!("{user}@127.0.0.1")]);
+    words.extend_from_slice(command);
+    words
 }
 
 /// The guest is known by the key of its server, which is new with the VM. The user's own configuration
@@ -84,11 +80,12 @@ fn quoted(path: &Path) -> String {
 }
 
 /// Waits for the guest's server.
-fn wait(folder: &Folder, places: &Places, port: u16, limit: Duration) -> Result<(), Refusal> {
+fn wait(folder: &Folder, port: u16, limit: Duration) -> Result<(), Refusal> {
     let end = Instant::now() + limit;
     let name = &folder.name;
     loop {
-        if places.connect(name).is_err() {
+        let vm = folder.running().map_err(|error| folder.refuse(&error))?;
+        if vm.is_none() {
             let problem = format!("does not run; start it with 'armvisor up {name}'");
             return Err(Refusal::new(ExitCode::NoSuchVm, folder.subject(), problem));
         }
@@ -149,5 +146,13 @@ mod tests {
         let words = options(&folder, 4022).join(" ");
         assert!(words.starts_with("-F none -p 4022 -o IdentityFile=\"/a b/100%%/web/key\" -o "));
         assert!(words.contains("HostKeyAlias=armvisor-web"));
+    }
+
+    #[test]
+    fn the_words_of_a_command_are_no_options_of_ssh() {
+        let folder = Folder::at(Path::new("/vms/web")).unwrap();
+        let command = ["-l".to_owned(), "x".to_owned()];
+        let words = words(&folder, 4022, "me", &command);
+        assert!(words.ends_with(&["--", "me@127.0.0.1", "-l", "x"].map(str::to_owned)));
     }
 }

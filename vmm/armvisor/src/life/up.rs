@@ -4,17 +4,15 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-
 use super::folder::{Folder, Home, Saved};
 use super::make::{has_passt, make, parse};
 use super::serve::COMMAND;
-use crate::cli::UpArgs;
+use crate::cli::{RunArgs, UpArgs};
 use crate::control::{Request, client};
 use crate::outcome::{ExitCode, Refusal};
 use crate::rundir::Places;
@@ -35,11 +33,12 @@ pub fn up(home: &Home, places: &Places, args: &UpArgs) -> Result<u8, Refusal> {
         false => home.existing(name)?,
     };
     let _lock = folder.lock()?;
-    if !new && places.connect(name).is_ok() {
-        log::info!("VM {name} runs already");
+    let own = places.own();
+    if super::runs(&folder, &own, super::PASSING)? {
+        log::warn!("VM {name} runs already");
         return Ok(ExitCode::Success as u8);
     }
-    let started = start(&folder, places);
+    let started = start(&folder, &own);
     if new && !matches!(started, Ok(code) if code == ExitCode::Success as u8) {
         // With other options it is another VM.
         folder.remove()?;
@@ -49,10 +48,17 @@ pub fn up(home: &Home, places: &Places, args: &UpArgs) -> Result<u8, Refusal> {
 
 fn start(folder: &Folder, places: &Places) -> Result<u8, Refusal> {
     let failed = |error| folder.refuse(&error);
+    let Some(input) = folder.take().map_err(failed)? else {
+        let problem = "runs, or is about to end; try again";
+        return Err(Refusal::host(folder.subject(), problem));
+    };
     let mut saved = folder.load()?;
-    saved.port = choose_port(&saved)?;
+    let (args, _) = parse(&saved.options)?;
+    saved.port = choose_port(&saved, &args)?;
     folder.save(&saved)?;
-    let input = input(folder).map_err(failed)?;
+    if args.ephemeral {
+        forget_host_key(folder).map_err(failed)?;
+    }
     let mut how = File::options();
     let log = how.create(true).write(true).truncate(true).mode(0o600);
     let log = log.open(folder.file("armvisor.log")).map_err(failed)?;
@@ -67,34 +73,36 @@ fn start(folder: &Folder, places: &Places) -> Result<u8, Refusal> {
     wait(child.map_err(failed)?, folder, places)
 }
 
-/// A port of the loopback for SSH: the last one, if that is free.
-fn choose_port(saved: &Saved) -> Result<Option<u16>, Refusal> {
-    let (args, _) = parse(&saved.options)?;
-    if saved.user.is_none() || !has_passt(&args) {
+/// A port of the loopback for SSH: the last one, if that is free. It is none that the user publishes.
+fn choose_port(saved: &Saved, args: &RunArgs) -> Result<Option<u16>, Refusal> {
+    if saved.user.is_none() || !has_passt(args) {
         return Ok(None);
     }
+    let published = |port| args.publish.iter().any(|it| it.port == port && !it.udp);
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let free = match saved.port.map(bind) {
-        Some(Ok(listener)) => Ok(listener),
-        _ => bind(0),
-    };
-    free.and_then(|listener| listener.local_addr())
-        .map(|address| Some(address.port()))
-        .map_err(|error| Refusal::host("host", format!("has no port for SSH: {error}")))
+    let free = |port: &u16| !published(*port) && bind(*port).is_ok();
+    if let Some(port) = saved.port.filter(free) {
+        return Ok(Some(port));
+    }
+    let failed = |error| Refusal::host("host", format!("has no port for SSH: {error}"));
+    // Kept, so that the next one is another.
+    let mut tried = Vec::new();
+    loop {
+        let listener = bind(0).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        if !published(port) {
+            return Ok(Some(port));
+        }
+        tried.push(listener);
+    }
 }
 
-/// The FIFO from which the guest's console reads. The VM has both ends, so it never ends.
-fn input(folder: &Folder) -> io::Result<File> {
-    let path = folder.file("console.in");
-    match path.symlink_metadata() {
-        Ok(data) if data.file_type().is_fifo() => {}
-        Ok(_) => return Err(io::Error::other("console.in is not a FIFO")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        }
-        Err(error) => return Err(error),
+/// A guest without a disk of its own makes its server's key anew at each start.
+fn forget_host_key(folder: &Folder) -> io::Result<()> {
+    match std::fs::remove_file(folder.file("known_hosts")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    File::options().read(true).write(true).open(&path)
 }
 
 /// Waits until the VM answers, or has ended.
@@ -136,34 +144,36 @@ mod tests {
 
     #[test]
     fn the_port_for_ssh_stays_if_it_is_free() {
+        let choose = |saved: &Saved| choose_port(saved, &parse(&saved.options).unwrap().0);
         let options = ["--kernel".to_owned(), "k".to_owned()];
         let mut saved = Saved::new("/".into(), options.to_vec());
-        assert_eq!(choose_port(&saved).unwrap(), None, "nobody logs in");
+        assert_eq!(choose(&saved).unwrap(), None, "nobody logs in");
         saved.user = Some("me".into());
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         saved.port = Some(port);
-        let other = choose_port(&saved).unwrap().unwrap();
+        let other = choose(&saved).unwrap().unwrap();
         assert_ne!(other, port);
         drop(taken);
-        assert_eq!(choose_port(&saved).unwrap(), Some(port));
+        assert_eq!(choose(&saved).unwrap(), Some(port));
+        let publish = format!("192.0.2.1:{port}:80");
+        saved
+            .options
+            .extend(["--net", "passt", "-p", &publish].map(str::to_owned));
+        assert_ne!(choose(&saved).unwrap().unwrap(), port, "it is published");
+        saved.options.truncate(2);
         saved.options.extend(["--net".into(), "tap=a".into()]);
-        assert_eq!(choose_port(&saved).unwrap(), None);
+        assert_eq!(choose(&saved).unwrap(), None);
     }
 
     #[test]
-    fn the_consoles_input_has_a_reader_and_no_end() {
+    fn a_guest_that_begins_anew_is_not_known() {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::at(&parent.path().join("web")).unwrap();
         std::fs::create_dir(&folder.path).unwrap();
-        let first = input(&folder).unwrap();
-        drop(first);
-        let mut again = input(&folder).unwrap();
-        std::fs::write(folder.file("console.in"), "x").unwrap();
-        let mut byte = [0];
-        again.read_exact(&mut byte).unwrap();
-        std::fs::remove_file(folder.file("console.in")).unwrap();
-        std::fs::write(folder.file("console.in"), "").unwrap();
-        assert!(input(&folder).is_err());
+        forget_host_key(&folder).unwrap();
+        std::fs::write(folder.file("known_hosts"), "x").unwrap();
+        forget_host_key(&folder).unwrap();
+        assert!(!folder.file("known_hosts").exists());
     }
 }

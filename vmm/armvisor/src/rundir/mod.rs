@@ -32,7 +32,8 @@ use reach::reach;
 pub const RUN_DIR_HELP: &str = "\
 Running VMs have their sockets in $XDG_RUNTIME_DIR/armvisor; without that variable in /run/armvisor
 (root), /run/user/UID/armvisor, or, where the system makes no such directory, /tmp/armvisor-UID. The
-commands look in all of these, and root's in those of all users.";
+commands look in all of these, and root's in those of all users, unless root has a VM of 'up' that is
+called so.";
 
 const SUFFIX: &str = ".sock";
 /// sun_path has 108 bytes with its NUL.

@@ -107,6 +107,21 @@ impl Places {
         }
     }
 
+    /// Only those of this user.
+    pub fn own(&self) -> Self {
+        let mine = |place: &&Place| place.uid == self.me;
+        let places: Vec<Place> = self.places.iter().filter(mine).cloned().collect();
+        Places {
+            looked: places
+                .iter()
+                .map(|place| place.path.display().to_string())
+                .collect(),
+            places,
+            me: self.me,
+            everybody: false,
+        }
+    }
+
     /// Where was looked, for a sentence.
     pub fn looked(&self) -> String {
         match self.looked.as_slice() {

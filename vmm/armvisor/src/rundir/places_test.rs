@@ -186,3 +186,16 @@ fn sockets_of_killed_vms_are_removed_by_their_user_only() {
         .unwrap();
     assert!(!directory.join("dead.sock").exists());
 }
+
+#[test]
+fn a_users_own_places_have_no_vm_of_others() {
+    let world = World::new();
+    let _web = listen(&world.directory("run/user/UID/armvisor"), "web");
+    world.places(true).connect("web").unwrap();
+    let own = world.places(true).own();
+    assert_eq!(own.connect("web").unwrap_err().code, ExitCode::NoSuchVm);
+    let other = users::name_of(world.other);
+    assert!(own.connect(&format!("{other}/web")).is_err());
+    own.visit(|name, _, _| panic!("{name}")).unwrap();
+    assert!(!own.looked().contains('*') && own.looked().contains(&format!("run/user/{ME}")));
+}
