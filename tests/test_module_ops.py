@@ -15,8 +15,8 @@ from armvisor_lab.boards.results import instructions
 from armvisor_lab.figures import artefacts, ops
 
 # Instructions. Where every trap of the guest's kernel leaves the window while a process is stepped
-# or has a watchpoint, where tables that move are filled again, and where an alignment fault goes the
-# whole way, these take 1.4 to six times as many.
+# or has a watchpoint, where tables that move are filled again, and where an alignment fault goes
+# the whole way, these take 1.4 to six times as many.
 BOUNDS = {
     "move-4m": 90_000,
     "sigbus-unaligned": 7_500,

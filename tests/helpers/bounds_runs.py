@@ -9,7 +9,6 @@ worker (xdist_group).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from built import TOP, make, module, of_tests
 from guest_runs import KPTI, results
