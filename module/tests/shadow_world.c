@@ -533,6 +533,20 @@ void tlbi(int scope, u64 va, u64 last, u16 asid)
 		check_rmap();
 }
 
+bool tlbi_part(struct av_tlbi_walk *w, unsigned int work)
+{
+	struct av_gather g;
+	bool more;
+
+	av_gather_init(&g, &sh);
+	g.work = AV_WORK - work;
+	more = av_shadow_tlbi(&sh, w, &g);
+	av_gather_finish(&g);
+	check_tlb();
+	check_rmap();
+	return more;
+}
+
 void zap(u32 gfn, u32 end)
 {
 	struct av_gather g;

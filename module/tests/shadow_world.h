@@ -53,6 +53,8 @@ int fill(struct av_tree *tree, u64 va, u32 gfn, int level, u8 rights, u8 span, b
 int fill_by(struct av_tree *tree, u64 va, u32 gfn, u8 rights, u64 desc, u64 table);
 /* Invalidate, then check TLB and reverse map. */
 void tlbi(int scope, u64 va, u64 last, u16 asid);
+/* One part of an op that may do this much work, then the same checks. True: there is more to do. */
+bool tlbi_part(struct av_tlbi_walk *w, unsigned int work);
 /* By frame, until all is done. */
 void zap(u32 gfn, u32 end);
 void wrprotect(u32 gfn);

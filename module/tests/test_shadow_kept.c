@@ -452,20 +452,6 @@ static void test_high(void)
 	teardown();
 }
 
-static bool part(struct av_tlbi_walk *w, unsigned int work)
-{
-	struct av_gather g;
-	bool more;
-
-	av_gather_init(&g, &sh);
-	g.work = AV_WORK - work;
-	more = av_shadow_tlbi(&sh, w, &g);
-	av_gather_finish(&g);
-	check_tlb();
-	check_rmap();
-	return more;
-}
-
 /* In parts, while vCPUs fault, and give the tree back and take it. */
 static void test_parts(void)
 {
@@ -481,12 +467,12 @@ static void test_parts(void)
 			fill_by(tree, i * 512 * GIB, 9, AV_R, av_walk_key(words[0], 0), TABLE);
 		if (how == 3)
 			unload(tree);
-		for (parts = 0; part(&walk, 3); parts++) {
+		for (parts = 0; tlbi_part(&walk, 3); parts++) {
 			/* What is filled now was read after it had begun. */
 			if (how == 1)
 				fill_by(tree, 0, 9, AV_R, av_walk_key(words[0], 0), TABLE);
 			if (how == 2)
-				part(&again, 3);
+				tlbi_part(&again, 3);
 			if (how < 2 || parts > 1)
 				load_again(tree);
 			else
@@ -514,9 +500,9 @@ static void test_filled_between_parts(void)
 	words[1] = page_desc(10);
 	for (i = 0; i < 10; i++)
 		fill_by(tree, i * 512 * GIB, 9, AV_R, av_walk_key(words[0], 0), TABLE);
-	CHECK(part(&walk, 3));
+	CHECK(tlbi_part(&walk, 3));
 	fill_by(tree, va, 9, AV_R, av_walk_key(words[0], 0), TABLE);
-	while (part(&walk, 3))
+	while (tlbi_part(&walk, 3))
 		;
 	CHECK_EQ(touch(tree, va), 0);
 	words[0] = 0;

@@ -313,20 +313,6 @@ static void test_follows_by_address(void)
 	end();
 }
 
-/* One part of a TLBI, or of what the host does. */
-static bool part(struct av_tlbi_walk *w, unsigned int work)
-{
-	struct av_gather g;
-	bool more;
-
-	av_gather_init(&g, &sh);
-	g.work = AV_WORK - work;
-	more = av_shadow_tlbi(&sh, w, &g);
-	av_gather_finish(&g);
-	check_tlb();
-	return more;
-}
-
 /* While the host drops everything in parts, a table does not move to where it has been. */
 static void test_host_drops_all(void)
 {
@@ -346,9 +332,9 @@ static void test_host_drops_all(void)
 	hung[4] = -1;
 	tlbi(AV_TLBI_ASID, 0, 0, 1);
 	av_shadow_forbid_heirs(&sh);
-	CHECK(part(&walk, 2));
+	CHECK(tlbi_part(&walk, 2));
 	CHECK(!fault(0, 7));
-	while (part(&walk, 2))
+	while (tlbi_part(&walk, 2))
 		;
 	av_shadow_permit_heirs(&sh);
 	for (n = 0; n < NR_USED; n++)
@@ -371,10 +357,10 @@ static void test_not_reached_yet(void)
 	fault(4, 0);
 	fault(4, 1);
 	hung[0] = hung[4];
-	CHECK(part(&walk, 2));
+	CHECK(tlbi_part(&walk, 2));
 	CHECK(!fault(0, 7));
 	CHECK(touch(tree, address(4, 1)));
-	while (part(&walk, 2))
+	while (tlbi_part(&walk, 2))
 		;
 	CHECK(!touch(tree, address(4, 1)));
 	check_rmap();
@@ -395,7 +381,7 @@ static void test_larger_leaf(void)
 	for (i = 0; i < 10; i++)
 		CHECK_EQ(fill_by(tree, 0x40000000 + i * AV_BLOCK_SIZE, words[0][0] >> 12 & (NR_GFNS - 1),
 				 AV_R, av_walk_key(words[0][0], 0), TABLE), 0);
-	while (part(&walk, 5) && parts < 1000)
+	while (tlbi_part(&walk, 5) && parts < 1000)
 		parts++;
 	CHECK(parts > 0 && parts < 1000);
 	for (i = 0; i < 10; i++)
