@@ -193,21 +193,21 @@ void av_mem_forget_pages(const struct av_slot *slot, u64 gfn, u64 end);
 struct av_mem_reader {
 	const struct av_slots *slots;
 	const struct av_slot *slot;
-	/* learning: frames of tables that were read, whose pages are not known: the last of nr */
+	/* by the learning ops: frames of tables whose pages are not known, the last of nr */
 	u64 unknown[AV_MEM_UNKNOWN];
 	unsigned int nr;
 };
 
 /*
- * Get to know the pages of tables that a walk has read since seq was read, learning: light exits
- * walk by known pages. May sleep. The caller holds the slots. For tables that the guest has not written
- * itself: those that a VMM restored, for one.
+ * Get to know the pages of tables that a walk by the learning ops has read since seq was read: light
+ * exits walk by known pages. May sleep. The caller holds the slots. For tables that the guest has
+ * not written itself: those that a VMM restored, for one.
  */
 void av_mem_learn(struct av_vcpu *vcpu, const struct av_mem_reader *reader, struct av_seq seq);
 
 /* For the walker; ctx is a struct av_mem_reader. */
 extern const struct av_mem_ops av_mem_reader_ops;
-/* The same, for av_mem_learn() after it. */
+/* The same, and notes the tables whose pages are not known. */
 extern const struct av_mem_ops av_mem_reader_learning_ops;
 /* The same with page faults disabled: never sleeps, -EAGAIN if it would have to. */
 extern const struct av_mem_ops av_mem_reader_now_ops;

@@ -182,9 +182,9 @@ static bool zap_below(struct av_pt *pt, u64 start, u64 last, struct av_gather *g
 }
 
 /*
- * Drop [start, last], which lies within the table. Of kept tables, drop only those that are
- * whole in the range, and the guest's no more: the others are compared before they are linked again. If a guest leaf
- * larger than an entry was split here, drop everything that it filled.
+ * Drop [start, last], which lies within the table. A kept table is dropped only if all of it is in
+ * the range and the guest has it no more: others are compared before they are linked again. If a
+ * guest leaf larger than an entry was split here, drop everything that it filled.
  */
 static bool zap_table(struct av_pt *pt, u64 start, u64 last, struct av_gather *g, u64 *next)
 {
