@@ -28,6 +28,7 @@ PROGRAMS = [
     # To a running CPU: see the figures (test_figures.py); on one host CPU it would spin.
     Guest("ipi", cpus=2, append="loops=20 running=0"),
     Guest("irq", append="loops=20"),
+    Guest("icc", exits=True),
     Guest("touch", cpus=2, append="mebibytes=8"),
     Guest("lock", cpus=2, append="turns=20"),
     Guest("units", append="loops=20"),
@@ -77,6 +78,9 @@ def on_module() -> dict[str, Output]:
 @together
 def test_programs_on_the_module():
     assert_programs(on_module())
+    # Most of guests/bare/icc.c's 8 x 32 registers, in both halves.
+    exits = on_module()["icc"].exits
+    assert min(exits["fast_icc_iar1_el1"], exits["fast_icc_eoir1_el1"]) > 400
 
 
 @CONFORMANCE
@@ -112,6 +116,7 @@ def assert_programs(outputs: dict[str, Output]):
     assert outputs["smp-64"].results["smp.cpus"] == "64"
     assert float(outputs["ipi"].results["ipi.cost"]) > 0
     assert float(outputs["irq"].results["irq.completion"]) > 0
+    assert outputs["icc"].results["icc.registers"] == "32"
     assert float(outputs["touch"].results["touch.page"]) > 0
     assert outputs["lock"].results["lock.turns"] == "40"
     # The only one of these operations that every hypervisor traps.
