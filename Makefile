@@ -119,6 +119,7 @@ test-mutants: setup ## change the code on purpose: the unit tests must notice ea
 	@$(VENV)/python tools/mutants.py
 
 test-conformance: vmm guests plugins module bounce ## the whole matrix of hosts and guests (builds three kernels; long)
+	@tools/setup clang
 	@$(LAB) kernel debug --self-test >/dev/null
 	@$(LAB) kernel debug --phone >/dev/null
 	@$(LAB) kernel debug --distribution >/dev/null

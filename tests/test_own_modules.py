@@ -17,6 +17,7 @@ from built import TOP, own_kernel, own_module
 from hostile_runs import programs
 from shared_board import Part, run_parts
 
+from armvisor_lab.archive.debugkernel import compiler
 from armvisor_lab.archive.linuxsource import CROSS
 from armvisor_lab.boards.board import Board
 from armvisor_lab.figures import artefacts
@@ -118,7 +119,7 @@ def trimmed(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["scripts/config", "--enable", "TRIM_UNUSED_KSYMS"], cwd=build, check=True)
     installed = f"INSTALL_MOD_PATH={tmp_path}"
     for targets in (["olddefconfig"], ["Image", "modules"], [installed, "modules_install"]):
-        words = ["make", "-s", f"-j{os.cpu_count() or 1}", *CROSS, *targets]
+        words = ["make", "-s", f"-j{os.cpu_count() or 1}", *CROSS, *compiler("phone"), *targets]
         subprocess.run(words, cwd=build, check=True, capture_output=True)
     shutil.copy(build / "arch/arm64/boot/Image", tmp_path / "Image")
     (tmp_path / "modules").symlink_to(next((tmp_path / "lib/modules").iterdir()))
@@ -130,9 +131,8 @@ def trimmed(tmp_path: Path) -> Iterator[Path]:
 def test_trimmed_symbols_are_named(trimmed: Path):
     """When the module is built for such a kernel, and when another's module is loaded there."""
     words = ["make", "-s", "-C", str(TOP / "module"), f"OUT={trimmed}/out", "KVER=trimmed"]
-    done = subprocess.run(
-        [*words, f"KDIR={trimmed / 'build'}"], capture_output=True, text=True, check=False
-    )
+    words += [f"KDIR={trimmed / 'build'}", *compiler("phone")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     first = done.stderr.splitlines()[0]
     assert "exports only what its own modules use (CONFIG_TRIM_UNUSED_KSYMS), and not" in first

@@ -51,7 +51,8 @@ def own_kernel(kind: str) -> Path:
 @cache
 def own_module(kind: str) -> Path:
     """armvisor.ko for such a kernel."""
-    make(str(TOP / "module"), f"KVER={kind}-stable", f"KDIR={own_kernel(kind) / 'build'}")
+    words = [f"KVER={kind}-stable", f"KDIR={own_kernel(kind) / 'build'}"]
+    make(str(TOP / "module"), *words, *debugkernel.compiler(kind))
     return TOP / f"build/module/{kind}-stable/armvisor.ko"
 
 

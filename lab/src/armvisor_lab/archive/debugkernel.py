@@ -32,6 +32,9 @@ KINDS = {
     "phone": ("board.config", "guest.config", "phone.config"),
     "distribution": ("board.config", "guest.config", "distribution.config"),
 }
+# Kinds that clang builds, as phones' kernels are, with what `make` takes for that: CFI needs it.
+CLANG = "clang-19"
+BY_CLANG = {"phone": ("LLVM=-19",)}
 
 Progress = Callable[[str], None]
 
@@ -48,6 +51,8 @@ def get(
     """The folder of a role's kernel with checkers, of one of `KINDS`, built on first use."""
     if role not in ROLES:
         raise LabError(f"no debug kernel {role!r}", remedy(role, ROLES))
+    if compiler(kind) and not shutil.which(CLANG):
+        raise LabError(f"{CLANG} is not installed, which builds this kernel", "tools/setup clang")
     fragment = fragment_of(kind)
     source = linuxsource.package(role, progress)
     stamp = hashlib.sha256(fragment.encode() + source.version.encode()).hexdigest()[:12]
@@ -58,10 +63,15 @@ def get(
                 with paths.new_folder(target) as work:
                     progress(f"unpacking {source.name}")
                     linuxsource.unpack(source, work / "build")
-                    _configure(work / "build", fragment, KINDS[kind])
-                    _build(work / "build", progress)
-                    _install(work, target)
+                    _configure(work / "build", fragment, kind)
+                    _build(work / "build", kind, progress)
+                    _install(work, target, kind)
     return target
+
+
+def compiler(kind: str) -> tuple[str, ...]:
+    """What `make` takes to build a kernel of this kind, or a module for it, by its compiler."""
+    return BY_CLANG.get(kind, ())
 
 
 def _make(build: Path, *words: str) -> None:
@@ -84,28 +94,28 @@ def options(fragment: str) -> list[str]:
     return list(wanted.values())
 
 
-def _configure(build: Path, fragment: str, names: tuple[str, ...]) -> None:
+def _configure(build: Path, fragment: str, kind: str) -> None:
     """Configure allnoconfig with the fragment merged; an option that did not take is an error."""
     wanted = options(fragment)
     merged = build / "armvisor-debug.config"
     merged.write_text(fragment)
-    _make(build, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig")
+    _make(build, f"KCONFIG_ALLCONFIG={merged}", "allnoconfig", *compiler(kind))
     have = set((build / ".config").read_text().splitlines())
     if missing := [line for line in wanted if line not in have]:
         raise LabError(
             f"the kernel does not take {', '.join(missing)}",
-            f"mend lab/kernel/{' or '.join(names)}",
+            f"mend lab/kernel/{' or '.join(KINDS[kind])}",
         )
 
 
-def _build(build: Path, progress: Progress) -> None:
+def _build(build: Path, kind: str, progress: Progress) -> None:
     progress(f"building a kernel with checkers in {build.parent} (about a quarter of an hour)")
-    _make(build, "Image", "modules")
+    _make(build, "Image", "modules", *compiler(kind))
 
 
-def _install(work: Path, target: Path) -> None:
+def _install(work: Path, target: Path, kind: str) -> None:
     build = work / "build"
-    _make(build, f"INSTALL_MOD_PATH={work}", "modules_install")
+    _make(build, f"INSTALL_MOD_PATH={work}", "modules_install", *compiler(kind))
     modules = next((work / "lib/modules").iterdir())
     for name in ("build", "source"):
         (modules / name).unlink(missing_ok=True)

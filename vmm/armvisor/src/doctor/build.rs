@@ -96,9 +96,9 @@ fn unconfigured(what: &str) -> Answer {
 
 pub(super) fn cfi(m: &Machine) -> Answer {
     match (m.option("CFI"), m.option("CFI_CLANG")) {
-        (Some(true), _) | (_, Some(true)) => Answer::warn(
-            "the kernel checks indirect calls (CFI), and the module was not tried there",
-        ),
+        (Some(true), _) | (_, Some(true)) => {
+            Answer::ok("the kernel checks indirect calls (CFI), and the module's with them")
+        }
         (None, None) => unconfigured("whether the kernel checks indirect calls (CFI)"),
         _ => Answer::ok("the kernel does not check indirect calls (CFI)"),
     }

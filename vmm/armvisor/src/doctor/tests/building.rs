@@ -87,8 +87,8 @@ const BUILDING: &[Case] = &[
         "KMAKE_FLAGS=LLVM=1",
     ),
     ("cfi", |_| {}, Fine, ""),
-    ("cfi", |m| set(m, "CFI", "y"), Warn, "CFI"),
-    ("cfi", |m| set(m, "CFI_CLANG", "y"), Warn, "CFI"),
+    ("cfi", |m| set(m, "CFI", "y"), Fine, "CFI"),
+    ("cfi", |m| set(m, "CFI_CLANG", "y"), Fine, "CFI"),
     ("cfi", |m| m.config = None, Unknown, ""),
     ("modversions", |_| {}, Fine, "exactly this kernel"),
     (
