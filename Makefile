@@ -57,7 +57,7 @@ apps: guests ## a disk of Debian's applications for the figures app.* (250 MB of
 	@$(MAKE) -C guests apps
 
 # ---- using --------------------------------------------------------------------------------
-.PHONY: demo disk login figures bench bench-full cycles ablation packages install uninstall
+.PHONY: demo disk login figures bench bench-full cycles ablation silicon-kit packages install uninstall
 demo: vmm guests ## boot an emulated Arm machine and a Debian VM in it, then say where the time went (build/demo.html too)
 	@$(MAKE) -C module KVER=$(DEMO_KERNEL) >/dev/null
 	@$(LAB) demo --kernel $(DEMO_KERNEL)
@@ -97,6 +97,10 @@ ablation: vmm guests plugins ## rows of `lat` with each part of the module off: 
 	@$(LAB) model cycles --record build/ablation-counts.json --core neoverse-n2 \
 		$(CYCLES_ROWS:%=--figure 'lat.%.*') --json docs/ablation.json
 	@$(LAB) docs
+
+silicon-kit: vmm guests ## one archive that measures a real machine without EL2 (silicon/README.md), in build/silicon
+	@tools/setup clang
+	@silicon/build.sh
 
 packages: setup ## Debian packages and RPMs of the VMM and of the module, in build/packages (docs/packages.md)
 	@tools/setup packages

@@ -49,6 +49,10 @@ ELSEWHERE = {
         "apt-get install -y ./armvisor",
     ),
     "adduser USER kvm": ("tests/test_packages_debian.py", "useradd -m -G kvm user"),
+    "make silicon-kit": ("tests/test_silicon.py", "silicon-kit"),
+    "tar xf armvisor-silicon.tar.gz": ("tests/test_silicon.py", "tar xf "),
+    "cd armvisor-silicon": ("tests/test_silicon.py", "cd armvisor-silicon"),
+    "sudo ./run.sh": ("tests/test_silicon.py", "./run.sh --quick"),
     "make packages": ("tests/helpers/made_packages.py", "packages/build.sh"),
     "make install": ("tests/test_module_install.py", "module/install.sh"),
     "modprobe armvisor": ("tests/test_module_install.py", "modprobe armvisor"),
@@ -134,6 +138,7 @@ FOLDERS = (
     "vmm",
     "vmm/armvisor/src",
     "guests",
+    "silicon",
 )
 SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|h|S|py|rs|toml|config))`")
 

@@ -43,6 +43,7 @@ LICENCES = {
     "module/": GPL,
     "bounce/": GPL,
     "guests/": GPL,
+    "silicon/costs/": GPL,
 }
 SOURCES = (".c", ".h", ".S", ".rs", ".py", ".sh", ".lds")
 FORMATTED = ["lab", "tests", "tools"]
@@ -246,7 +247,7 @@ def mark_clean(marks: list[Path]) -> None:
 
 def kernel_style() -> list[str]:
     """What checkpatch says of the C sources; of those in which it found nothing before, nothing."""
-    folders = ("module/", "bounce/", "guests/", "lab/plugins/")
+    folders = ("module/", "bounce/", "guests/", "lab/plugins/", "silicon/")
     sources = [str(p) for p in own(".c", ".h", ".S") if str(p).startswith(folders)]
     script = checkpatch_script()
     options = ["--no-tree", "--no-summary", "--terse", "--max-line-length=100", "--show-types"]

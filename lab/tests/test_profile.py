@@ -78,6 +78,9 @@ def test_what_the_file_lacks_is_of_the_core_that_it_is_like(tmp_path):
         ({"figures": {"a.b": {"cycles": "many", "how": "x"}}}, "figures: a.b is no number of"),
         ({"figures": {"a.b": {"cycles": float("nan"), "how": "x"}}}, "figures: a.b is no number"),
         ({"figures": [1]}, "figures has no names"),
+        ({"checks": {"a": {"state": "good", "what": ""}}}, "checks: a needs a state of ok, failed"),
+        ({"checks": {"a": {"state": "ok"}}}, "checks: a needs a state of ok, failed"),
+        ({"lines": [1]}, "lines are a list of text"),
     ],
 )
 def test_what_is_no_profile(tmp_path, changed, says):
@@ -129,6 +132,19 @@ def test_measured_is_shown_and_recorded_beside_modelled(tmp_path, capsys):
     measured = {(each["core"], each["figure"]): each["measured"] for each in found["predictions"]}
     assert measured["example-board", "lat.null.native"] == 400
     assert measured["neoverse-n1", "lat.null.native"] is None
+
+
+def test_checks_of_the_kit_are_shown(tmp_path, capsys):
+    checks = {"translations-asid": {"state": "ok", "what": "40000 right"}}
+    file = written(tmp_path, checks=checks, lines=["trap one: x"])
+    command = ["model", "cycles", "--record", str(counts(tmp_path)), "--core", str(file)]
+    assert cli.main([*command, "--json", str(tmp_path / "out.json")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^translations-asid +ok +40000 right$", said, re.M)
+    assert "lines that KVM on an emulated board does not print: 1" in said
+    found = json.loads((tmp_path / "out.json").read_text())["profiles"][0]
+    assert found["checks"] == {"translations-asid": ["ok", "40000 right"]}
+    assert found["lines"] == ["trap one: x"]
 
 
 def test_the_report_has_both(tmp_path):

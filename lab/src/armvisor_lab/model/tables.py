@@ -88,7 +88,11 @@ def measured(of: Measured) -> str:
                      of.core.values[key]["source"]])  # fmt: skip
     head = f"cycles of {of.core.name} ({of.core.what}), beside {of.like.name}'s"
     made = ", ".join(f"{key} {value}" for key, value in of.made.items())
-    return "\n".join([head, *(aligned(rows, 1) if of.costs else []), f"measured: {made}"])
+    checks = [[name, *check] for name, check in of.checks.items()]
+    parts = [head, *(aligned(rows, 1) if of.costs else []), *(aligned(checks, 3) if checks else [])]
+    if of.lines:
+        parts.append(f"lines that KVM on an emulated board does not print: {len(of.lines)}")
+    return "\n".join([*parts, f"measured: {made}"])
 
 
 def _narrow(what: str, of: Sequence[tuple[Cost, Range, Range]]) -> str:

@@ -4,19 +4,23 @@
     {"armvisor_core": 1, "name": "…", "what": "…", "like": "neoverse-n1",
      "made": {"revision": "…", "time": "…", …},
      "costs": {"isb": {"cycles": [31, 34], "how": "…"}, …},
-     "figures": {"lat.null.native": {"cycles": 300, "how": "…"}, …}}
+     "figures": {"lat.null.native": {"cycles": 300, "how": "…"}, …},
+     "checks": {"translations-asid": {"state": "ok", "what": "…"}, …},
+     "lines": ["…", …]}
 
 `armvisor_core` is the version of this format. `like` is a core of cores.toml: TLBs and caches are
 that core's, and so is each cost that the file lacks. `costs` are of cores.toml's classes, the least
 and the most that was measured. `figures` are cycles of whole operations by the names that
-`lab figures` has; they are shown beside what the model says, and nothing is fitted to them. `made`
-says where the file comes from; its values are text. docs/model.md describes the format.
+`lab figures` has; they are shown beside what the model says, and nothing is fitted to them.
+`checks` are what the silicon kit proved, and `lines` what its programs printed that KVM on an
+emulated board does not; a file may lack both. `made` says where the file comes from; its values are
+text. docs/model.md describes the format.
 """
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,10 @@ from armvisor_lab.reach import cores
 from armvisor_lab.reach.cores import Core
 
 VERSION = 1
-_KEYS = ("armvisor_core", "name", "what", "like", "made", "costs", "figures")
+_KEYS = (
+    "armvisor_core", "name", "what", "like", "made", "costs", "figures", "checks", "lines",
+)  # fmt: skip
+STATES = ("ok", "failed", "differs", "seen", "absent")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 
 
@@ -38,6 +45,8 @@ class Measured:
     made: Mapping[str, str]
     costs: Mapping[str, tuple[float, float]]
     figures: Mapping[str, float]
+    checks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    lines: Sequence[str] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For a record: each measured cost beside the modelled one."""
@@ -51,6 +60,8 @@ class Measured:
         return {
             "name": self.core.name, "what": self.core.what, "like": self.like.name,
             "made": dict(self.made), "costs": costs, "figures": dict(self.figures),
+            "checks": {name: list(check) for name, check in self.checks.items()},
+            "lines": list(self.lines),
         }  # fmt: skip
 
 
@@ -115,6 +126,23 @@ def _figures(value: object) -> dict[str, float]:
     }
 
 
+def _checks(value: object) -> dict[str, tuple[str, str]]:
+    checks = {}
+    for name, each in _table(value, "checks").items():
+        table = _table(each, f"checks: {name}")
+        state = table.get("state")
+        if set(table) != {"state", "what"} or state not in STATES:
+            raise _Wrong(f"checks: {name} needs a state of {', '.join(STATES)}, and what")
+        checks[name] = str(state), str(table["what"])
+    return checks
+
+
+def _lines(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _Wrong("lines are a list of text")
+    return value
+
+
 def _measured(content: object) -> Measured:
     table = _table(content, "the profile")
     version = table.get("armvisor_core")
@@ -142,7 +170,8 @@ def _measured(content: object) -> Measured:
     core = replace(
         base, name=name, what=_text(table.get("what"), "what"), values={**base.values, **values}
     )
-    return Measured(core, base, made, costs, figures)
+    checks, lines = _checks(table.get("checks", {})), _lines(table.get("lines", []))
+    return Measured(core, base, made, costs, figures, checks, lines)
 
 
 def read(file: Path) -> Measured:
